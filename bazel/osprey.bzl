@@ -1,0 +1,38 @@
+"""The rules that Osprey's own packages use."""
+
+load("//bazel:cuda_library.bzl", "cuda_library")
+
+def osprey_library(name, cuda_srcs = [], cuda_copts = [], visibility = ["//visibility:public"], **kwargs):
+    """A cc_library whose objects always reach the binary: types register themselves, and plugins call core.
+
+    `cuda_srcs` are the CUDA side of the same idea: they form NAME_cuda, linked in with --config=cuda.
+    """
+    if not cuda_srcs:
+        native.cc_library(name = name, alwayslink = True, visibility = visibility, **kwargs)
+        return
+    native.cc_library(name = name + "_cpu", alwayslink = True, visibility = visibility, **kwargs)
+    cuda_library(
+        name = name + "_cuda",
+        srcs = cuda_srcs,
+        copts = cuda_copts,
+        deps = [":" + name + "_cpu"],
+        visibility = visibility,
+    )
+    native.cc_library(
+        name = name,
+        deps = [":" + name + "_cpu"] + select({
+            "//bazel:cuda": [":" + name + "_cuda"],
+            "//conditions:default": [],
+        }),
+        visibility = visibility,
+    )
+
+def osprey_test(name, deps = [], size = "small", **kwargs):
+    """A GoogleTest binary; one per folder or idea, so that linking stays cheap."""
+    native.cc_test(
+        name = name,
+        size = size,
+        deps = deps + ["//tests:test_main", "//third_party:gtest"],
+        linkopts = ["-rdynamic"],
+        **kwargs
+    )

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "core/registry/registry.h"
+#include "core/tensor/tensor.h"
+
+namespace osprey {
+
+// Which ground truth each box belongs to.
+struct AssignResult {
+  int64_t num_gts = 0;
+  Tensor gt_inds;       // i64 (n): 0 background, k > 0 ground truth k - 1, -1 ignored
+  Tensor max_overlaps;  // f32 (n)
+  Tensor labels;  // i64 (n): class of the ground truth, -1 elsewhere; undefined when no gt_labels were given
+};
+
+class BBoxAssigner {
+ public:
+  virtual ~BBoxAssigner() = default;
+  // bboxes f32 (n, 4); gt_bboxes f32 (k, 4); gt_bboxes_ignore f32 (m, 4), may be undefined or empty;
+  // gt_labels i64 (k) or undefined. k = 0 assigns everything to background.
+  virtual AssignResult assign(const Tensor& bboxes, const Tensor& gt_bboxes, const Tensor& gt_bboxes_ignore,
+                              const Tensor& gt_labels) const = 0;
+};
+
+OSPREY_DECLARE_REGISTRY(BBoxAssigner);
+
+}  // namespace osprey

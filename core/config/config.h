@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+
+// A resolved YAML configuration. Every value remembers the file and line (or command-line override) it came
+// from, and whether anybody read it: a key that no builder read is an error before training starts.
+namespace osprey {
+
+struct ConfigValue;  // the tree behind the handles
+
+// Where a value was written: "configs/a.yaml:31:13" or "--cfg-options optimizer.lr=0.1".
+struct ConfigOrigin {
+  std::string file;  // or the override's text
+  int line = 0;      // 1-based; 0 for overrides and built-in values
+  int column = 0;
+};
+
+// A check with its description, e.g. positive(): get("beta", 1.0, positive()).
+struct Constraint {
+  std::function<bool(double)> holds;
+  std::string description;  // "must be > 0"
+};
+Constraint positive();
+Constraint non_negative();
+Constraint between(double low, double high);  // closed interval
+
+// A handle on one value of the tree; copying copies the handle. A default-constructed node is null.
+class ConfigNode {
+ public:
+  ConfigNode();
+  explicit ConfigNode(std::shared_ptr<ConfigValue> value);
+
+  bool is_null() const;  // YAML null, or absent
+  bool is_map() const;
+  bool is_list() const;
+  bool is_scalar() const;
+
+  // --- Maps. Reading a key marks it (and, for as<T>(), everything below a scalar or list of scalars) as
+  // read.
+  bool has(const std::string& key) const;               // present, even when null; does not mark
+  ConfigNode operator[](const std::string& key) const;  // marks; throws UserError when missing
+  ConfigNode find(const std::string& key) const;        // marks; null node when missing
+  std::vector<std::string> keys() const;                // in file order
+
+  // Required value; throws UserError naming where, what was expected and what was found.
+  // T: bool, int, int64_t, double, float, std::string, and std::vector of these (nested vectors too). An int
+  // literal is a valid double; `512.` is a valid int64_t only when integral. A scalar is not a list.
+  template <typename T>
+  T get(const std::string& key) const {
+    return (*this)[key].as<T>();
+  }
+  // The default applies when the key is missing or null.
+  template <typename T>
+  T get(const std::string& key, T fallback) const {
+    const ConfigNode node = find(key);
+    return node.is_null() ? std::move(fallback) : node.as<T>();
+  }
+  std::string get(const std::string& key, const char* fallback) const {
+    return get<std::string>(key, fallback);
+  }
+  double get(const std::string& key, double fallback, const Constraint& constraint) const;
+  int64_t get(const std::string& key, int64_t fallback, const Constraint& constraint) const;
+  int get(const std::string& key, int fallback, const Constraint& constraint) const;
+  // One of `allowed`, with a nearest-match hint otherwise: cfg.choice("style", "pytorch", {"pytorch",
+  // "caffe"}).
+  std::string choice(const std::string& key, const std::string& fallback,
+                     const std::vector<std::string>& allowed) const;
+
+  // --- Lists.
+  size_t size() const;                    // elements of a list, keys of a map
+  ConfigNode at(size_t index) const;      // marks
+  std::vector<ConfigNode> items() const;  // marks
+
+  // --- Values.
+  template <typename T>
+  T as() const;
+
+  // Marks this value and everything below it as read (for parts that are handed on as text, like meta data).
+  void mark_read() const;
+
+  // --- Provenance and messages.
+  std::string path() const;  // "model.roi_head.bbox_head[0].num_classes"; "" at the root
+  const ConfigOrigin& origin() const;
+  std::string where() const;  // "file:line:column: key.path", or the override's text
+  // Throws UserError "where(): message".
+  [[noreturn]] void fail(const std::string& message) const;
+
+  // --- Derived nodes. The copy shares nothing that can be written, but marks reach the original.
+  // `cfg.with("train_cfg", node)` is how a parent hands a child a part of its own config, as mmdetection's
+  // detectors do with train_cfg and test_cfg.
+  ConfigNode with(const std::string& key, const ConfigNode& value) const;
+  ConfigNode with(const std::string& key, const std::string& value) const;
+  ConfigNode with(const std::string& key, double value) const;
+  ConfigNode with(const std::string& key, int64_t value) const;
+  ConfigNode with(const std::string& key, bool value) const;
+  ConfigNode without(const std::string& key) const;
+
+  // YAML text that loads back to the same values (strings that look like numbers stay quoted).
+  std::string to_yaml() const;
+
+  const std::shared_ptr<ConfigValue>& value() const { return value_; }
+
+ private:
+  std::shared_ptr<ConfigValue> value_;
+};
+
+// Loads a YAML file: resolves _base_ (relative to the file; cycles are errors), merges, applies `_delete_`,
+// `_each_`, index keys over lists, `<<`, then the overrides ("a.b=1", "c.0.d=x"), then ${other.key}. All
+// errors are UserError with file:line.
+ConfigNode load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+// The same from text; `name` stands for the file name in messages, `_base_` is resolved relative to the
+// working directory.
+ConfigNode parse_config(const std::string& text, const std::string& name = "<text>",
+                        const std::vector<std::string>& overrides = {});
+
+// Throws UserError listing every key that was never read, one line each with file:line, path and the nearest
+// key that its reader did ask for. Call it when everything is built.
+void require_all_read(const ConfigNode& root);
+
+}  // namespace osprey

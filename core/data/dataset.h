@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/rng.h"
+#include "core/detection/batch.h"
+#include "core/detection/result.h"
+#include "core/registry/registry.h"
+
+namespace osprey {
+
+struct Sample;  // core/data/sample.h: one image with its annotations on its way through the pipeline
+
+// Ordered metric names and values as mmdetection logs them ("bbox_mAP": 0.381), and tables for the console.
+struct EvalReport {
+  std::vector<std::pair<std::string, double>> metrics;     // in log order
+  std::vector<std::pair<std::string, std::string>> texts;  // bbox_mAP_copypaste and the like
+  std::string table;                                       // pycocotools' summary, ready to print
+};
+
+// Options of Dataset.evaluate, from `evaluation:` or --eval / --eval-options.
+struct EvalOptions {
+  std::vector<std::string> metrics = {"bbox"};  // bbox, segm, proposal, proposal_fast
+  bool classwise = false;
+  std::vector<int64_t> proposal_nums = {100, 300, 1000};
+  std::vector<double> iou_thrs;  // empty: 0.50:0.05:0.95
+  std::string jsonfile_prefix;   // also write results there when not empty
+};
+
+// A source of images and annotations with its pipeline. Thread-safe for concurrent get().
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  virtual const std::vector<std::string>& classes() const = 0;
+  // Loads sample `index` and runs the pipeline with the given randomness. With MultiScaleFlipAug there is one
+  // sample per augmentation, else exactly one. Empty when the pipeline rejects the sample (the loader then
+  // takes another one).
+  virtual std::vector<Sample> get(int64_t index, CounterRng& rng) const = 0;
+  // Aspect-ratio group of GroupSampler: 1 when the image is wider than high.
+  virtual int group(int64_t index) const = 0;
+  // results[i] belongs to image i, 0 <= i < size().
+  virtual EvalReport evaluate(const std::vector<DetectionResult>& results,
+                              const EvalOptions& options) const = 0;
+  // COCO json of the results: prefix.bbox.json, prefix.segm.json.
+  virtual void format_results(const std::vector<DetectionResult>& results,
+                              const std::string& prefix) const = 0;
+};
+
+OSPREY_DECLARE_REGISTRY(Dataset);
+
+}  // namespace osprey

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/autograd/variable.h"
+
+// The arithmetic of losses, element by element, in f32 whatever comes in (f64 for f64). Reductions and
+// weights are in losses/. Each is finite, with a finite gradient, for every finite logit.
+namespace osprey {
+
+// -log softmax(logits)[label] per row. logits (n, c), labels i64 (n); a label equal to ignore_index gives 0
+// without gradient; class_weight f32 (c) or undefined multiplies by the label's weight. Returns (n). Throws
+// Error naming the row for any other label outside [0, c).
+Variable softmax_cross_entropy(const Variable& logits, const Tensor& labels, int64_t ignore_index,
+                               const Tensor& class_weight = {});
+
+// max(x, 0) - x t + log(1 + exp(-|x|)), with pos_weight (undefined, or f32 of the last dimension's extent) on
+// the positive term. logits and targets have the same shape, which is the result's.
+Variable bce_with_logits(const Variable& logits, const Tensor& targets, const Tensor& pos_weight = {});
+
+// Girshick, "Fast R-CNN", eq. (3), knee moved from 1 to beta > 0. Shape of diff.
+Variable smooth_l1(const Variable& diff, double beta);
+Variable absolute(const Variable& diff);  // gradient 0 at 0
+
+}  // namespace osprey

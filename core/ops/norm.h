@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/autograd/variable.h"
+#include "core/nn/parameter.h"
+
+namespace osprey {
+
+// Batch normalisation over (n, h, w) of x (n, h, w, c) (Ioffe & Szegedy 2015). weight, bias (c), kept in f32
+// (f64 with f64 input) whatever x is; the result has x's dtype. Statistics accumulate in f32. training:
+// normalises with the batch's biased variance and stages running = (1 - momentum) running + momentum batch
+// (unbiased variance) in the buffers. Otherwise uses the buffers' values.
+// A batch without elements leaves the statistics alone.
+Variable batch_norm(const Variable& x, const Variable& weight, const Variable& bias, Buffer& running_mean,
+                    Buffer& running_var, bool training, double momentum, double eps);
+
+// relu(batch_norm(x) [+ residual]) with fixed statistics is the hot path of frozen backbones; it is fused
+// here. residual may be undefined. Requires training == false.
+Variable batch_norm_inference_relu(const Variable& x, const Variable& weight, const Variable& bias,
+                                   const Tensor& running_mean, const Tensor& running_var, double eps,
+                                   const Variable& residual);
+
+// Group normalisation (Wu & He 2018): statistics over (h, w, c / groups) of each image. weight, bias (c).
+Variable group_norm(const Variable& x, const Variable& weight, const Variable& bias, int64_t groups,
+                    double eps);
+
+}  // namespace osprey

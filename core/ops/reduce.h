@@ -1,0 +1,17 @@
+#pragma once
+
+#include "core/autograd/variable.h"
+
+namespace osprey {
+
+// Scalars (shape ()). The halves are summed in f32 (and the result is f32); f32 is summed in f64 and rounded
+// once.
+Variable sum(const Variable& x);
+// 0 for an empty x, with a zero gradient.
+Variable mean(const Variable& x);
+
+// Row helpers without gradient, for inference and metrics. x (n, c).
+Tensor softmax_rows(const Tensor& x);
+Tensor argmax_rows(const Tensor& x);  // i64 (n), first of equals
+
+}  // namespace osprey

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+
+namespace osprey {
+
+namespace internal {
+// Throws the UserError "where: model.bbox_head.loss_cls.type: unknown loss 'FocalLos'. registered: ... Did
+// you mean ...?"
+[[noreturn]] void unknown_type(const ConfigNode& cfg, const std::string& kind, const std::string& type,
+                               const std::vector<std::string>& registered);
+// Throws Error when two classes claim one name.
+[[noreturn]] void duplicate_type(const std::string& kind, const std::string& type);
+}  // namespace internal
+
+// The types of one kind (losses, hooks, ...) by their YAML `type` name. A type registers itself on the last
+// line of its file; a plugin's types register when it is loaded. For each Base, instance() is specialised in
+// exactly one .cc of core: an inline definition would give a plugin its own, empty registry.
+// OSPREY_DECLARE_REGISTRY goes beside the Base, OSPREY_DEFINE_REGISTRY into its .cc.
+template <typename Base>
+class Registry {
+ public:
+  using Factory = std::function<std::unique_ptr<Base>(const ConfigNode&)>;
+
+  static Registry& instance();
+
+  bool add(const std::string& type, Factory factory) {
+    if (!factories_.emplace(type, std::move(factory)).second) internal::duplicate_type(kind_, type);
+    return true;
+  }
+
+  // Builds the object that `cfg.type` names. Throws UserError for an unknown type.
+  std::unique_ptr<Base> build(const ConfigNode& cfg) const {
+    const std::string type = cfg.get<std::string>("type");
+    const auto found = factories_.find(type);
+    if (found == factories_.end()) internal::unknown_type(cfg, kind_, type, names());
+    return found->second(cfg);
+  }
+
+  bool has(const std::string& type) const { return factories_.count(type) != 0; }
+  std::vector<std::string> names() const {  // sorted
+    std::vector<std::string> names;
+    for (const auto& [name, factory] : factories_) names.push_back(name);
+    return names;
+  }
+  const std::string& kind() const { return kind_; }  // "loss", for messages
+
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+ private:
+  std::string kind_;
+  std::map<std::string, Factory> factories_;
+};
+
+// Builds from the registry of Base: build<Loss>(cfg["loss_cls"]).
+template <typename Base>
+std::unique_ptr<Base> build(const ConfigNode& cfg) {
+  return Registry<Base>::instance().build(cfg);
+}
+
+}  // namespace osprey
+
+#define OSPREY_DECLARE_REGISTRY(Base) \
+  template <>                         \
+  ::osprey::Registry<Base>& ::osprey::Registry<Base>::instance()
+#define OSPREY_DEFINE_REGISTRY(Base, kind)                         \
+  template <>                                                      \
+  ::osprey::Registry<Base>& ::osprey::Registry<Base>::instance() { \
+    static ::osprey::Registry<Base> registry(kind);                \
+    return registry;                                               \
+  }                                                                \
+  static_assert(true)
+// On the last line of a type's file: OSPREY_REGISTER(Hook, EMAHook); the type is constructed from its
+// ConfigNode.
+#define OSPREY_REGISTER(Base, Type)                                                                       \
+  [[maybe_unused]] static const bool osprey_registered_##Type = ::osprey::Registry<Base>::instance().add( \
+      #Type,                                                                                              \
+      [](const ::osprey::ConfigNode& cfg) -> std::unique_ptr<Base> { return std::make_unique<Type>(cfg); })
