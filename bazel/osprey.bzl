@@ -15,7 +15,10 @@ def osprey_library(name, cuda_srcs = [], cuda_copts = [], visibility = ["//visib
         name = name + "_cuda",
         srcs = cuda_srcs,
         copts = cuda_copts,
-        deps = [":" + name + "_cpu"],
+        deps = [
+            ":" + name + "_cpu",
+            "//core/backend/cuda:launch",
+        ],
         visibility = visibility,
     )
     native.cc_library(

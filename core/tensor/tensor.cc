@@ -128,6 +128,8 @@ double Tensor::item() const {
   return to_doubles().front();
 }
 
+double Tensor::item_at(int64_t index) const { return reshape({-1})[index].item(); }
+
 std::vector<double> Tensor::to_doubles() const {
   const Tensor host = to(kCPU).to(DType::kF64);
   return std::vector<double>(host.data<double>(), host.data<double>() + host.numel());

@@ -68,6 +68,7 @@ class Tensor {
 
   // The single value of a one-element tensor, whatever its dtype. On CUDA this synchronises.
   double item() const;
+  double item_at(int64_t index) const;  // the same for one element of many, by flat index
   // All values as doubles, row-major; for tests, logs and small results. On CUDA this synchronises.
   std::vector<double> to_doubles() const;
   template <typename T>

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "core/backend/cuda/launch.cuh"
+#include "core/ops/map.h"
+
+namespace osprey {
+namespace internal {
+
+// Loads, computes in f32, stores: one element a call.
+template <typename Functor, typename T, int Arity>
+struct MapElement {
+  Functor f;
+  const T* in[3];
+  T* out;
+  OSPREY_HD void operator()(int64_t i) const {
+    using C = ComputeType<T>;
+    if constexpr (Arity == 1) {
+      out[i] = static_cast<T>(f(static_cast<C>(in[0][i])));
+    } else if constexpr (Arity == 2) {
+      out[i] = static_cast<T>(f(static_cast<C>(in[0][i]), static_cast<C>(in[1][i])));
+    } else {
+      out[i] =
+          static_cast<T>(f(static_cast<C>(in[0][i]), static_cast<C>(in[1][i]), static_cast<C>(in[2][i])));
+    }
+  }
+};
+
+template <template <typename> class F, typename T>
+void map_cuda_typed(const Tensors& inputs, const std::vector<double>& scalars, Tensor& out) {
+  using C = ComputeType<T>;
+  constexpr int kArity = arity<F<C>, C>();
+  OSPREY_ASSERT(static_cast<int>(inputs.size()) == kArity, "elementwise: ", inputs.size(), " inputs for ",
+                kArity);
+  MapElement<F<C>, T, kArity> element{make_functor<F<C>, C>(scalars), {}, out.mutable_data<T>()};
+  for (int k = 0; k < kArity; ++k) element.in[k] = inputs[k].template data<T>();
+  parallel_for_cuda(out.device(), out.numel(), element);
+}
+
+}  // namespace internal
+
+// f64 lives on the CPU only.
+template <template <typename> class F>
+void map_cuda(const Tensors& inputs, const std::vector<double>& scalars, Tensor& out) {
+  switch (out.dtype()) {
+    case DType::kF32:
+      return internal::map_cuda_typed<F, float>(inputs, scalars, out);
+    case DType::kF16:
+      return internal::map_cuda_typed<F, Half>(inputs, scalars, out);
+    case DType::kBF16:
+      return internal::map_cuda_typed<F, BFloat16>(inputs, scalars, out);
+    default:
+      throw Error(str_cat("elementwise: no CUDA kernel for ", out.dtype()));
+  }
+}
+
+}  // namespace osprey
+
+#define OSPREY_MAP_CUDA(F) \
+  OSPREY_REGISTER_KERNEL(::osprey::MapKernel<F>::kernel, ::osprey::DeviceType::kCUDA, ::osprey::map_cuda<F>)
