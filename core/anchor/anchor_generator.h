@@ -42,7 +42,8 @@ class AnchorGenerator final : public AnchorGeneratorBase {
 
 OSPREY_DECLARE_REGISTRY(AnchorGeneratorBase);
 
-// Indices helper of mmdetection's anchor_inside_flags: u8 (n). Everything valid when allowed_border < 0.
+// u8 (n): valid anchors whose corners lie inside [-border, w + border) x [-border, h + border) of img_shape
+// {h, w}. All valid ones when allowed_border < 0.
 Tensor anchor_inside_flags(const Tensor& anchors, const Tensor& valid_flags, MapSize img_shape,
                            int64_t allowed_border);
 

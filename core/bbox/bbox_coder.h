@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "core/autograd/variable.h"
 #include "core/registry/registry.h"
+#include "core/tensor/tensor.h"
 
 namespace osprey {
 
-// Turns boxes into regression targets and back.
+// Turns boxes into regression targets and back. Halves are widened: box arithmetic is always f32.
 class BBoxCoder {
  public:
   virtual ~BBoxCoder() = default;
@@ -19,20 +19,8 @@ class BBoxCoder {
   // when max_shape {h, w} is given.
   virtual Tensor decode(const Tensor& bboxes, const Tensor& deltas,
                         std::optional<std::array<int64_t, 2>> max_shape) const = 0;
-};
-
-// Girshick et al. 2014 (R-CNN), appendix C: dx, dy relative to the width and height, dw, dh as logarithms;
-// normalised by target_means, target_stds. Decoding clamps |dw|, |dh| to |ln(wh_ratio_clip)|.
-class DeltaXYWHBBoxCoder final : public BBoxCoder {
- public:
-  explicit DeltaXYWHBBoxCoder(const ConfigNode& cfg);  // target_means, target_stds, clip_border
-  Tensor encode(const Tensor& bboxes, const Tensor& gt_bboxes) const override;
-  Tensor decode(const Tensor& bboxes, const Tensor& deltas,
-                std::optional<std::array<int64_t, 2>> max_shape) const override;
-
- private:
-  std::array<float, 4> means_, stds_;
-  bool clip_border_;
+  // Numbers that describe one box.
+  virtual int64_t encode_size() const { return 4; }
 };
 
 OSPREY_DECLARE_REGISTRY(BBoxCoder);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/base/rng.h"
 #include "core/bbox/assigner.h"
@@ -9,8 +10,8 @@ namespace osprey {
 
 // The boxes of one image that take part in a loss.
 struct SamplingResult {
-  Tensor pos_inds,
-      neg_inds;  // i64, ascending, into the boxes (with ground truths prepended when they were added)
+  // i64, ascending, into the boxes (with ground truths prepended when they were added)
+  Tensor pos_inds, neg_inds;
   Tensor pos_bboxes, neg_bboxes;  // f32 (p, 4), (q, 4)
   Tensor pos_is_gt;               // u8 (p)
   Tensor pos_assigned_gt_inds;    // i64 (p), 0-based
@@ -26,12 +27,31 @@ class BBoxSampler {
  public:
   virtual ~BBoxSampler() = default;
   // Chooses among `bboxes` by `assigned` (which gets the ground truths prepended when add_gt_as_proposals is
-  // set).
+  // set). bboxes f32 (n, 4) or (n, 5) with scores; gt_labels i64 (k) or undefined.
   virtual SamplingResult sample(AssignResult assigned, const Tensor& bboxes, const Tensor& gt_bboxes,
                                 const Tensor& gt_labels, CounterRng& rng) const = 0;
 };
-// RandomSampler: num, pos_fraction, neg_pos_ub (-1), add_gt_as_proposals (true). PseudoSampler: everything.
 
 OSPREY_DECLARE_REGISTRY(BBoxSampler);
+
+// --- For the implementations of samplers.
+
+// The boxes that a sampler chooses among.
+struct SamplingCandidates {
+  AssignResult assigned;
+  Tensor bboxes;          // f32 (n, 4)
+  int64_t num_added = 0;  // the first rows are ground truths that joined as proposals
+};
+// The same with every ground truth prepended as a box that is assigned to itself, with overlap 1.
+SamplingCandidates add_gt_as_proposals(SamplingCandidates candidates, const Tensor& gt_bboxes,
+                                       const Tensor& gt_labels);
+
+// Ascending indices of the boxes that are assigned to a ground truth, or to the background.
+std::vector<int64_t> positives_of(const AssignResult& assigned);
+std::vector<int64_t> negatives_of(const AssignResult& assigned);
+
+// Gathers what the losses need. pos_inds, neg_inds: ascending rows of candidates.bboxes.
+SamplingResult collect_samples(const SamplingCandidates& candidates, const Tensor& gt_bboxes,
+                               const std::vector<int64_t>& pos_inds, const std::vector<int64_t>& neg_inds);
 
 }  // namespace osprey

@@ -1,0 +1,201 @@
+#include "core/anchor/anchor_generator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/parallel.h"
+
+namespace osprey {
+
+OSPREY_DEFINE_REGISTRY(AnchorGeneratorBase, "anchor generator");
+
+namespace {
+
+constexpr int64_t kGrainRows = 8;  // map rows: below, threads cost more than they bring
+
+// `strides` holds numbers or pairs (w, h).
+std::vector<std::array<int64_t, 2>> read_strides(const ConfigNode& cfg) {
+  std::vector<std::array<int64_t, 2>> strides;
+  for (const ConfigNode& item : cfg["strides"].items()) {
+    const auto pair =
+        item.is_list() ? item.as<std::vector<int64_t>>() : std::vector<int64_t>(2, item.as<int64_t>());
+    if (pair.size() != 2 || pair[0] <= 0 || pair[1] <= 0)
+      item.fail("must be a positive number or a pair (w, h)");
+    strides.push_back({pair[0], pair[1]});
+  }
+  if (strides.empty()) cfg["strides"].fail("must name one level at least");
+  return strides;
+}
+
+// `scales`, or octave_base_scale * 2^(i / scales_per_octave) (Lin et al., RetinaNet, section 4).
+std::vector<float> read_scales(const ConfigNode& cfg) {
+  const bool octaves = !cfg.find("octave_base_scale").is_null() && !cfg.find("scales_per_octave").is_null();
+  const bool plain = !cfg.find("scales").is_null();
+  if (octaves == plain) cfg.fail("needs either scales, or octave_base_scale and scales_per_octave");
+  std::vector<float> scales;
+  if (plain) {
+    for (const double scale : cfg.get<std::vector<double>>("scales"))
+      scales.push_back(static_cast<float>(scale));
+    return scales;
+  }
+  const double base = cfg.get<double>("octave_base_scale");
+  const auto count = cfg.get<int64_t>("scales_per_octave");
+  for (int64_t i = 0; i < count; ++i) {
+    const double octave = std::pow(2.0, static_cast<double>(i) / static_cast<double>(count));
+    scales.push_back(static_cast<float>(octave * base));
+  }
+  return scales;
+}
+
+std::vector<double> read_base_sizes(const ConfigNode& cfg,
+                                    const std::vector<std::array<int64_t, 2>>& strides) {
+  std::vector<double> sizes;
+  for (const auto& [w, h] : strides) sizes.push_back(static_cast<double>(std::min(w, h)));
+  sizes = cfg.get("base_sizes", sizes);
+  if (sizes.size() != strides.size()) cfg["base_sizes"].fail("must have one entry per stride");
+  return sizes;
+}
+
+// Centres of the base anchors per level; center_offset is in units of the base size.
+std::vector<std::array<float, 2>> read_centers(const ConfigNode& cfg, const std::vector<double>& base_sizes) {
+  const double offset = cfg.get("center_offset", 0.0, between(0, 1));
+  std::vector<std::array<float, 2>> centers;
+  const ConfigNode given = cfg.find("centers");
+  if (given.is_null()) {
+    for (const double size : base_sizes) {
+      const float center = static_cast<float>(offset * size);
+      centers.push_back({center, center});
+    }
+    return centers;
+  }
+  if (offset != 0) given.fail("cannot be combined with center_offset");
+  for (const auto& pair : given.as<std::vector<std::vector<double>>>()) {
+    if (pair.size() != 2) given.fail("must hold pairs (x, y)");
+    centers.push_back({static_cast<float>(pair[0]), static_cast<float>(pair[1])});
+  }
+  if (centers.size() != base_sizes.size()) given.fail("must have one entry per stride");
+  return centers;
+}
+
+// The anchors of the cell at the origin, f32 (ratios * scales, 4): same area for every ratio = h / w.
+Tensor base_anchors_of(float size, std::array<float, 2> center, const std::vector<float>& ratios,
+                       const std::vector<float>& scales, bool scale_major) {
+  std::vector<float> anchors;
+  const auto add = [&](float w, float h) {
+    for (const float edge :
+         {center[0] - 0.5f * w, center[1] - 0.5f * h, center[0] + 0.5f * w, center[1] + 0.5f * h}) {
+      anchors.push_back(edge);
+    }
+  };
+  const size_t outer = scale_major ? ratios.size() : scales.size();
+  const size_t inner = scale_major ? scales.size() : ratios.size();
+  for (size_t i = 0; i < outer; ++i) {
+    for (size_t j = 0; j < inner; ++j) {
+      const float scale = scales[scale_major ? j : i], h_ratio = std::sqrt(ratios[scale_major ? i : j]);
+      const float w_ratio = 1 / h_ratio;
+      // The order of the products is the reference's: rounding decides ties between overlaps.
+      if (scale_major) {
+        add(size * w_ratio * scale, size * h_ratio * scale);
+      } else {
+        add(size * scale * w_ratio, size * scale * h_ratio);
+      }
+    }
+  }
+  return Tensor::from(anchors, {static_cast<int64_t>(anchors.size() / 4), 4});
+}
+
+Tensor grid_of(const Tensor& base_anchors, MapSize map, std::array<int64_t, 2> stride) {
+  const auto [h, w] = map;
+  const int64_t count = base_anchors.dim(0);
+  Tensor grid({h * w * count, 4}, DType::kF32);
+  if (grid.empty()) return grid;
+  const float* base = base_anchors.data<float>();
+  float* out = grid.mutable_data<float>();
+  parallel_ranges(h, kGrainRows, [&](int64_t begin, int64_t end) {
+    float* anchor = out + begin * w * count * 4;
+    for (int64_t cell = begin * w; cell < end * w; ++cell) {
+      const float x = static_cast<float>(cell % w * stride[0]), y = static_cast<float>(cell / w * stride[1]);
+      for (int64_t a = 0; a < count; ++a, anchor += 4) {
+        anchor[0] = base[4 * a + 0] + x;
+        anchor[1] = base[4 * a + 1] + y;
+        anchor[2] = base[4 * a + 2] + x;
+        anchor[3] = base[4 * a + 3] + y;
+      }
+    }
+  });
+  return grid;
+}
+
+Tensor valid_cells(int64_t anchors, MapSize map, MapSize pad_shape, std::array<int64_t, 2> stride) {
+  const auto [h, w] = map;
+  const int64_t valid_h = std::min((pad_shape[0] + stride[1] - 1) / stride[1], h);
+  const int64_t valid_w = std::min((pad_shape[1] + stride[0] - 1) / stride[0], w);
+  Tensor flags = Tensor::zeros({h * w * anchors}, DType::kU8);
+  for (int64_t y = 0; y < valid_h; ++y) {
+    std::fill_n(flags.mutable_data<uint8_t>() + y * w * anchors, valid_w * anchors, uint8_t{1});
+  }
+  return flags;
+}
+
+void require_levels(const std::vector<MapSize>& maps, size_t levels) {
+  OSPREY_REQUIRE(maps.size() == levels, "AnchorGenerator: built for ", levels, " levels (strides), got ",
+                 maps.size(), " feature maps");
+}
+
+}  // namespace
+
+AnchorGenerator::AnchorGenerator(const ConfigNode& cfg) : strides_(read_strides(cfg)) {
+  std::vector<float> ratios;
+  for (const double ratio : cfg.get<std::vector<double>>("ratios"))
+    ratios.push_back(static_cast<float>(ratio));
+  const std::vector<float> scales = read_scales(cfg);
+  const bool scale_major = cfg.get("scale_major", true);
+  const std::vector<double> base_sizes = read_base_sizes(cfg, strides_);
+  const auto centers = read_centers(cfg, base_sizes);
+  for (size_t level = 0; level < strides_.size(); ++level) {
+    const float size = static_cast<float>(base_sizes[level]);
+    base_anchors_.push_back(base_anchors_of(size, centers[level], ratios, scales, scale_major));
+  }
+}
+
+Tensors AnchorGenerator::grid_anchors(const std::vector<MapSize>& featmap_sizes) const {
+  require_levels(featmap_sizes, num_levels());
+  Tensors grids;
+  for (size_t level = 0; level < num_levels(); ++level) {
+    grids.push_back(grid_of(base_anchors_[level], featmap_sizes[level], strides_[level]));
+  }
+  return grids;
+}
+
+Tensors AnchorGenerator::valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape) const {
+  require_levels(featmap_sizes, num_levels());
+  Tensors flags;
+  for (size_t level = 0; level < num_levels(); ++level) {
+    flags.push_back(valid_cells(num_base_anchors(level), featmap_sizes[level], pad_shape, strides_[level]));
+  }
+  return flags;
+}
+
+Tensor anchor_inside_flags(const Tensor& anchors, const Tensor& valid_flags, MapSize img_shape,
+                           int64_t allowed_border) {
+  OSPREY_REQUIRE(anchors.rank() == 2 && anchors.dim(1) == 4 && valid_flags.numel() == anchors.dim(0),
+                 "anchor_inside_flags: anchors ", to_string(anchors.shape()), " with ", valid_flags.numel(),
+                 " flags");
+  if (allowed_border < 0) return valid_flags;
+  const float low = static_cast<float>(-allowed_border);
+  const float right = static_cast<float>(img_shape[1] + allowed_border);
+  const float bottom = static_cast<float>(img_shape[0] + allowed_border);
+  Tensor flags({anchors.dim(0)}, DType::kU8);
+  const float* box = anchors.data<float>();
+  const uint8_t* valid = valid_flags.data<uint8_t>();
+  uint8_t* out = flags.mutable_data<uint8_t>();
+  for (int64_t i = 0; i < anchors.dim(0); ++i, box += 4) {
+    const bool inside = box[0] >= low && box[1] >= low && box[2] < right && box[3] < bottom;
+    out[i] = valid[i] && inside;
+  }
+  return flags;
+}
+
+OSPREY_REGISTER(AnchorGeneratorBase, AnchorGenerator);
+
+}  // namespace osprey
