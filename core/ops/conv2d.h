@@ -9,9 +9,10 @@ struct Conv2dParams {
   int64_t pad_h = 0, pad_w = 0;
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t groups = 1;
+  int64_t output_pad_h = 0, output_pad_w = 0;  // conv_transpose2d: rows and columns added at the far end
 
   static Conv2dParams square(int64_t stride, int64_t padding, int64_t dilation = 1, int64_t groups = 1) {
-    return {stride, stride, padding, padding, dilation, dilation, groups};
+    return {stride, stride, padding, padding, dilation, dilation, groups, 0, 0};
   }
 };
 
@@ -25,8 +26,7 @@ int64_t conv_out_extent(int64_t in, int64_t kernel, int64_t stride, int64_t pad,
 Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias, const Conv2dParams& params);
 
 // Transposed convolution. x (n, h, w, ci), weight (ci, kh, kw, co / groups), bias (co) or undefined.
-// Returns (n, (h-1) stride - 2 pad + dilation (kh-1) + 1, ..., co), as torch.nn.ConvTranspose2d without
-// output_padding.
+// Returns (n, (h-1) stride - 2 pad + dilation (kh-1) + output_pad + 1, ..., co), as torch.nn.ConvTranspose2d.
 Variable conv_transpose2d(const Variable& x, const Variable& weight, const Variable& bias,
                           const Conv2dParams& params);
 

@@ -1,22 +1,14 @@
 #include "core/tensor/storage.h"
 
-#include <cstdlib>
-#include <new>
-
 #include "core/base/error.h"
+#include "core/tensor/cpu_memory.h"
 
 namespace osprey {
 namespace {
 
-constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
+void* allocate_cpu(size_t bytes, Device) { return allocate_cpu_memory(bytes); }
 
-void* allocate_cpu(size_t bytes, Device) {
-  void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  if (data == nullptr) throw Error(str_cat("out of memory: cannot allocate ", bytes, " bytes on the CPU"));
-  return data;
-}
-
-void release_cpu(void* data, size_t, Device) { std::free(data); }
+void release_cpu(void* data, size_t bytes, Device) { release_cpu_memory(data, bytes); }
 
 struct DeviceMemory {
   Allocator allocator{};

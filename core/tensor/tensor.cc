@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
+#include "core/tensor/convert.h"
 #include "core/tensor/copy.h"
 
 namespace osprey {
@@ -32,9 +33,30 @@ Shape resolve_shape(Shape shape, int64_t numel) {
 
 template <typename From, typename To>
 void convert_range(const From* from, To* to, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    to[i] = static_cast<To>(static_cast<ComputeType<From>>(from[i]));
+  constexpr bool kBetweenHalves = sizeof(From) == 2 && sizeof(To) == 2;
+  if constexpr (std::is_same_v<To, float> && is_half(dtype_of<From>)) {
+    widen(from + begin, to + begin, end - begin);
+  } else if constexpr (std::is_same_v<From, float> && is_half(dtype_of<To>)) {
+    narrow(from + begin, to + begin, end - begin);
+  } else if constexpr (kBetweenHalves) {
+    float block[256];
+    for (int64_t i = begin; i < end; i += 256) {
+      const int64_t count = std::min<int64_t>(256, end - i);
+      widen(from + i, block, count);
+      narrow(block, to + i, count);
+    }
+  } else {
+    for (int64_t i = begin; i < end; ++i) {
+      to[i] = static_cast<To>(static_cast<ComputeType<From>>(from[i]));
+    }
   }
+}
+
+void copy_cpu(const void* from, void* to, int64_t bytes) {
+  parallel_ranges(bytes, kGrain * 4, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
 }
 
 void convert_cpu(const Tensor& from, Tensor& to) {
@@ -190,7 +212,7 @@ void Tensor::copy_from(const Tensor& source) {
   } else if (dtype_ != source.dtype_) {
     copy_from(source.to(kCPU).to(dtype_));
   } else if (on_cpu) {
-    std::memcpy(mutable_raw(), source.raw(), bytes());
+    copy_cpu(source.raw(), mutable_raw(), static_cast<int64_t>(bytes()));
   } else {
     copy_bytes_kernel.get(DeviceType::kCUDA)(source.raw(), source.device(), mutable_raw(), device(), bytes());
   }

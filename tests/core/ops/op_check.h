@@ -1,0 +1,63 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/autograd/variable.h"
+#include "tests/golden.h"
+
+namespace osprey::testing {
+
+using Op = std::function<Variable(const Variables&)>;
+
+struct OpRun {
+  Tensor value;
+  Tensors gradients;  // one per input
+};
+
+// Runs op on leaves of `inputs` and backward with `grad` (cast to the result's dtype).
+inline OpRun run_op(const Op& op, const Tensors& inputs, const Tensor& grad) {
+  Variables leaves;
+  for (const Tensor& input : inputs) leaves.emplace_back(input, /*requires_grad=*/true);
+  const Variable y = op(leaves);
+  y.backward(grad.to(y.dtype()));
+  OpRun run{y.value(), {}};
+  for (const Variable& leaf : leaves) run.gradients.push_back(leaf.grad());
+  return run;
+}
+
+// Allowed ||a - exact|| / ||exact|| for results that were computed in f32 and rounded once: half a unit in
+// the last place, and for f32 the growth of sums over thousands of terms.
+inline double rounding_tolerance(DType dtype) {
+  return dtype == DType::kF32 ? 2e-6 : dtype == DType::kF16 ? 4.9e-4 : 3.9e-3;
+}
+
+// The op in `dtype` against itself in f64 on the same (rounded) numbers: value and every gradient.
+inline void expect_agrees_with_f64(const Op& op, const Tensors& inputs, DType dtype) {
+  Tensors rounded, exact;
+  for (const Tensor& input : inputs) {
+    rounded.push_back(input.to(dtype));
+    exact.push_back(rounded.back().to(DType::kF64));
+  }
+  Shape out_shape;
+  {
+    const NoGradGuard no_grad;
+    out_shape = op(Variables(exact.begin(), exact.end())).shape();
+  }
+  const Tensor grad = uniform(out_shape, -1, 1, /*seed=*/77).to(dtype);
+  const OpRun actual = run_op(op, rounded, grad), expected = run_op(op, exact, grad);
+  EXPECT_EQ(actual.value.dtype(), dtype);
+  EXPECT_LE(relative_l2(actual.value, expected.value), rounding_tolerance(dtype)) << "value, " << dtype;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_LE(relative_l2(actual.gradients[i], expected.gradients[i]), rounding_tolerance(dtype))
+        << "gradient " << i << ", " << dtype;
+  }
+}
+
+// The tolerance that the golden README gives for sums, convolutions, normalisation and their gradients.
+inline void expect_golden(const Tensor& actual, const Tensor& expected, const std::string& what) {
+  EXPECT_TRUE(tensor_near(actual, expected, 1e-5, 1e-4)) << what;
+}
+
+}  // namespace osprey::testing
