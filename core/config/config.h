@@ -21,6 +21,12 @@ struct ConfigOrigin {
   int column = 0;
 };
 
+// An earlier or contributing value: what it was, and where it was written.
+struct ConfigSource {
+  std::string text;
+  ConfigOrigin origin;
+};
+
 // A check with its description, e.g. positive(): get("beta", 1.0, positive()).
 struct Constraint {
   std::function<bool(double)> holds;
@@ -80,6 +86,9 @@ class ConfigNode {
   // --- Values.
   template <typename T>
   T as() const;
+  // Whether as<T>() would succeed, for keys that take several forms (`loss_scale: 512.` | dynamic | {...}).
+  template <typename T>
+  bool is() const;
 
   // Marks this value and everything below it as read (for parts that are handed on as text, like meta data).
   void mark_read() const;
@@ -88,7 +97,9 @@ class ConfigNode {
   std::string path() const;  // "model.roi_head.bbox_head[0].num_classes"; "" at the root
   const ConfigOrigin& origin() const;
   std::string where() const;  // "file:line:column: key.path", or the override's text
-  // Throws UserError "where(): message".
+  // The values that this one replaced, the latest first, each with its place.
+  std::vector<ConfigSource> overridden() const;
+  // Throws UserError "where(): message". For a value made from ${keys} it adds where those were set.
   [[noreturn]] void fail(const std::string& message) const;
 
   // --- Derived nodes. The copy shares nothing that can be written, but marks reach the original.
@@ -96,12 +107,15 @@ class ConfigNode {
   // detectors do with train_cfg and test_cfg.
   ConfigNode with(const std::string& key, const ConfigNode& value) const;
   ConfigNode with(const std::string& key, const std::string& value) const;
+  ConfigNode with(const std::string& key, const char* value) const;
   ConfigNode with(const std::string& key, double value) const;
   ConfigNode with(const std::string& key, int64_t value) const;
+  ConfigNode with(const std::string& key, int value) const;
   ConfigNode with(const std::string& key, bool value) const;
   ConfigNode without(const std::string& key) const;
 
-  // YAML text that loads back to the same values (strings that look like numbers stay quoted).
+  // YAML text that loads back to the same values (strings that look like numbers stay quoted). At the root
+  // `_variables_` names the keys that only ${} or an alias used, so that they count as read again.
   std::string to_yaml() const;
 
   const std::shared_ptr<ConfigValue>& value() const { return value_; }
@@ -112,7 +126,7 @@ class ConfigNode {
 
 // Loads a YAML file: resolves _base_ (relative to the file; cycles are errors), merges, applies `_delete_`,
 // `_each_`, index keys over lists, `<<`, then the overrides ("a.b=1", "c.0.d=x"), then ${other.key}. All
-// errors are UserError with file:line.
+// errors are UserError with file:line. docs/config.md describes the language.
 ConfigNode load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 // The same from text; `name` stands for the file name in messages, `_base_` is resolved relative to the
 // working directory.
