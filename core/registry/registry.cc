@@ -1,6 +1,16 @@
 #include "core/registry/registry.h"
 
+#include <utility>
+
 namespace osprey::internal {
+namespace {
+
+std::string& duplicate() {
+  static std::string message;
+  return message;
+}
+
+}  // namespace
 
 void unknown_type(const ConfigNode& cfg, const std::string& kind, const std::string& type,
                   const std::vector<std::string>& registered) {
@@ -11,7 +21,13 @@ void unknown_type(const ConfigNode& cfg, const std::string& kind, const std::str
 }
 
 void duplicate_type(const std::string& kind, const std::string& type) {
-  throw Error("two classes register as " + kind + " '" + type + "': give one of them another name");
+  duplicate() = "there is a " + kind + " '" + type + "' already: register this one under another name";
+}
+
+std::string take_duplicate_type() { return std::exchange(duplicate(), ""); }
+
+void require_unique_types() {
+  if (!duplicate().empty()) throw Error(duplicate());
 }
 
 }  // namespace osprey::internal

@@ -15,8 +15,13 @@ namespace internal {
 // you mean ...?"
 [[noreturn]] void unknown_type(const ConfigNode& cfg, const std::string& kind, const std::string& type,
                                const std::vector<std::string>& registered);
-// Throws Error when two classes claim one name.
-[[noreturn]] void duplicate_type(const std::string& kind, const std::string& type);
+// Notes that two classes claim one name. Types register while their library is loaded, where nothing may be
+// thrown: load_plugins() reports it, and build() when it happened in the program itself.
+void duplicate_type(const std::string& kind, const std::string& type);
+// Returns and forgets the message of the last duplicate; "" when there was none.
+std::string take_duplicate_type();
+// Throws Error when one was noted and not taken.
+void require_unique_types();
 }  // namespace internal
 
 // The types of one kind (losses, hooks, ...) by their YAML `type` name. A type registers itself on the last
@@ -37,6 +42,7 @@ class Registry {
 
   // Builds the object that `cfg.type` names. Throws UserError for an unknown type.
   std::unique_ptr<Base> build(const ConfigNode& cfg) const {
+    internal::require_unique_types();
     const std::string type = cfg.get<std::string>("type");
     const auto found = factories_.find(type);
     if (found == factories_.end()) internal::unknown_type(cfg, kind_, type, names());
@@ -78,7 +84,9 @@ std::unique_ptr<Base> build(const ConfigNode& cfg) {
   static_assert(true)
 // On the last line of a type's file: OSPREY_REGISTER(Hook, EMAHook); the type is constructed from its
 // ConfigNode.
-#define OSPREY_REGISTER(Base, Type)                                                                       \
+#define OSPREY_REGISTER(Base, Type) OSPREY_REGISTER_AS(Base, Type, #Type)
+// The same under another name, e.g. for a plugin's edited copy of a class of core.
+#define OSPREY_REGISTER_AS(Base, Type, name)                                                              \
   [[maybe_unused]] static const bool osprey_registered_##Type = ::osprey::Registry<Base>::instance().add( \
-      #Type,                                                                                              \
+      name,                                                                                               \
       [](const ::osprey::ConfigNode& cfg) -> std::unique_ptr<Base> { return std::make_unique<Type>(cfg); })

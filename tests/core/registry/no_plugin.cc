@@ -1,0 +1,1 @@
+extern "C" int just_a_library() { return 1; }
