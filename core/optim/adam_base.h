@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/optim/optimizer.h"
+
+namespace osprey {
+
+// What Adam and AdamW share: keys lr, betas, eps, weight_decay, amsgrad. They differ in where the weight
+// decay goes.
+class AdamBase : public Optimizer {
+ protected:
+  AdamBase(const ConfigNode& cfg, double default_weight_decay, bool decoupled_decay);
+  void step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad, double grad_factor,
+                      State& state) override;
+
+ private:
+  bool decoupled_decay_;
+  double beta1_, beta2_;
+  double eps_;
+  bool amsgrad_;
+};
+
+}  // namespace osprey

@@ -1,0 +1,85 @@
+#include "core/optim/clip_grad.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/parallel.h"
+#include "core/tensor/device_kernel.h"
+
+namespace osprey {
+namespace {
+
+// The unit of the summation: results are the same for any number of threads.
+constexpr int64_t kBlock = 1 << 14;
+
+double block_norm(const float* g, int64_t n, double p) {
+  double total = 0;
+  if (p == 2) {
+    for (int64_t i = 0; i < n; ++i) total += static_cast<double>(g[i]) * g[i];
+  } else if (p == 1) {
+    for (int64_t i = 0; i < n; ++i) total += std::abs(static_cast<double>(g[i]));
+  } else if (std::isinf(p)) {
+    for (int64_t i = 0; i < n; ++i) {
+      const double magnitude = std::abs(static_cast<double>(g[i]));
+      if (!(magnitude <= total)) total = magnitude;  // NaN wins
+      if (std::isnan(total)) break;
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) total += std::pow(std::abs(static_cast<double>(g[i])), p);
+  }
+  return total;
+}
+
+double combine(double a, double b, double p) {
+  if (!std::isinf(p)) return a + b;
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
+}
+
+// Sum of |g|^p, or the maximum of |g| for p = inf.
+double tensor_power_sum(const Tensor& grad, double p) {
+  const Tensor host = grad.to(kCPU);
+  const float* g = host.data<float>();
+  const int64_t n = host.numel();
+  std::vector<double> partial((n + kBlock - 1) / kBlock);
+  parallel_ranges(static_cast<int64_t>(partial.size()), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b)
+      partial[b] = block_norm(g + b * kBlock, std::min(kBlock, n - b * kBlock), p);
+  });
+  double total = 0;
+  for (const double value : partial) total = combine(total, value, p);
+  return total;
+}
+
+}  // namespace
+
+GradClip GradClip::from(const ConfigNode& cfg) {
+  GradClip clip;
+  if (cfg.is_null()) return clip;
+  clip.enabled = true;
+  clip.max_norm = cfg.get<double>("max_norm");
+  if (!(clip.max_norm > 0)) cfg["max_norm"].fail("must be > 0");
+  const ConfigNode type = cfg.find("norm_type");
+  if (type.is_null()) return clip;
+  // A quoted 'inf' is what PyTorch takes; YAML's own .inf is a number.
+  const bool infinite = type.is<std::string>() && type.as<std::string>() == "inf";
+  clip.norm_type = infinite ? std::numeric_limits<double>::infinity() : type.as<double>();
+  if (!(clip.norm_type > 0)) type.fail("must be > 0, or inf");
+  return clip;
+}
+
+double grad_norm(const std::vector<MasterParameter*>& params, double norm_type) {
+  double total = 0;
+  for (const MasterParameter* param : params) {
+    if (param->grad.defined()) total = combine(total, tensor_power_sum(param->grad, norm_type), norm_type);
+  }
+  return std::isinf(norm_type) ? total : std::pow(total, 1 / norm_type);
+}
+
+double clip_factor(const GradClip& clip, double norm) {
+  OSPREY_REQUIRE(std::isfinite(norm), "clip_factor: the gradient norm is ", norm);
+  if (!clip.enabled) return 1;
+  return std::min(1.0, clip.max_norm / (norm + 1e-6));
+}
+
+}  // namespace osprey

@@ -1,0 +1,48 @@
+#include "core/optim/optimizer.h"
+#include "core/optim/sgd_kernel.h"
+
+namespace osprey {
+
+DeviceKernel<void(const SgdHyper&, Tensor&, const Tensor&, Tensor&)> sgd_kernel("SGD");
+
+namespace {
+
+// torch.optim.SGD: lr, momentum, dampening, weight_decay, nesterov.
+class SGD final : public Optimizer {
+ public:
+  explicit SGD(const ConfigNode& cfg)
+      : Optimizer(cfg, /*default_weight_decay=*/0),
+        momentum_(cfg.get("momentum", 0.0, non_negative())),
+        dampening_(cfg.get("dampening", 0.0)),
+        nesterov_(cfg.get("nesterov", false)) {
+    if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
+      cfg["nesterov"].fail("Nesterov momentum requires a momentum and zero dampening");
+  }
+
+ protected:
+  void step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad, double grad_factor,
+                      State& state) override {
+    Tensor& buffer = state.tensors["momentum_buffer"];
+    const bool first_step = !buffer.defined();
+    if (momentum_ != 0 && first_step) buffer = Tensor::empty_like(param.value);
+    const SgdHyper hyper{static_cast<float>(group.lr),
+                         static_cast<float>(momentum_),
+                         static_cast<float>(dampening_),
+                         static_cast<float>(group.weight_decay),
+                         static_cast<float>(grad_factor),
+                         nesterov_,
+                         first_step};
+    sgd_kernel(param.value.device(), hyper, param.value, grad, buffer);
+    if (momentum_ == 0) state.tensors.clear();
+  }
+
+ private:
+  double momentum_;
+  double dampening_;
+  bool nesterov_;
+};
+
+OSPREY_REGISTER_OPTIMIZER(SGD);
+
+}  // namespace
+}  // namespace osprey
