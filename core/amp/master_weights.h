@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/nn/module.h"
+#include "core/optim/master_parameter.h"
+
+namespace osprey {
+
+// The f32 truth behind a model that may compute in half: one MasterParameter per parameter, paired by name.
+// In an f32 model every master is the parameter's own tensor, so the same code trains both.
+// The model must outlive it.
+class MasterWeights {
+ public:
+  explicit MasterWeights(Module& model);
+
+  // Turns the model into f16 or bf16 (norms and `keep_fp32` stay f32). The masters keep the f32 values, those
+  // of frozen parameters too: nothing is lost to rounding in a checkpoint. Call once.
+  void convert_model(DType dtype, const std::vector<std::string>& keep_fp32);
+  // The model's precision: f32 before convert_model().
+  DType precision() const { return precision_; }
+
+  std::vector<MasterParameter*> trainable() const;
+  MasterParameter* find(const std::string& name) const;  // null when unknown
+  const std::vector<std::unique_ptr<MasterParameter>>& all() const { return masters_; }
+
+  // Steps 3 and 5 of mixed precision in one pass over the model's gradients: widen to f32, divide by the loss
+  // scale, check. The model's gradients are cleared; they are added to what the masters already hold, so that
+  // accumulated iterations sum up in f32. Returns the names of the parameters whose gradient is not finite.
+  std::vector<std::string> take_grads(double loss_scale);
+  void drop_grads();  // the masters' and the model's
+
+  // Rounds the masters into the half parameters. Parameters in f32 share their memory with the master.
+  void copy_to_model();
+
+  // While one lives, the model computes in f32 from the masters: for the question whether a failure is
+  // half's.
+  class InFp32 {
+   public:
+    explicit InFp32(MasterWeights& weights);
+    ~InFp32();
+    InFp32(const InFp32&) = delete;
+    InFp32& operator=(const InFp32&) = delete;
+
+   private:
+    std::vector<std::pair<Parameter*, Variable>> halves_;
+  };
+
+  // The model's state dict with the masters in place of rounded weights: f32, reference layout.
+  StateDict state_dict() const;
+
+ private:
+  Module& model_;
+  DType precision_ = DType::kF32;
+  std::vector<std::unique_ptr<MasterParameter>> masters_;
+  std::vector<Parameter*> parameters_;  // parameters_[i] belongs to masters_[i]
+};
+
+// Who computes in what and why, one line per part of the model, for the log: counts of layers by dtype, and
+// the reason for those that keep f32.
+std::string precision_table(Module& model, DType dtype, const std::vector<std::string>& keep_fp32);
+
+}  // namespace osprey

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/amp/unscale_kernel.h"
+#include "core/base/parallel.h"
+#include "core/tensor/convert.h"
+
+namespace osprey {
+
+DeviceKernel<void(const Tensor&, float, bool, Tensor&, bool*)> unscale_kernel("unscale");
+
+namespace {
+
+constexpr int64_t kBlock = 512;  // fits the first-level cache in both precisions
+constexpr uint32_t kInfinityBits = 0x7F800000u;
+
+// Largest magnitude as an integer: exponents of all ones (inf, NaN) compare above every finite value, and
+// unlike a float comparison this vectorises.
+uint32_t largest_magnitude(const float* values, int64_t n) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, values + i, sizeof bits);
+    largest = std::max(largest, bits & 0x7FFFFFFFu);
+  }
+  return largest;
+}
+
+template <typename T>
+bool unscale_range(const T* grad, float factor, bool accumulate, float* master, int64_t n) {
+  float wide[kBlock];
+  uint32_t largest = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    float* out = master + begin;
+    widen(grad + begin, wide, count);
+    if (accumulate) {
+      for (int64_t i = 0; i < count; ++i) out[i] += wide[i] * factor;
+    } else {
+      for (int64_t i = 0; i < count; ++i) out[i] = wide[i] * factor;
+    }
+    largest = std::max(largest, largest_magnitude(out, count));
+  }
+  return largest < kInfinityBits;
+}
+
+template <typename T>
+void unscale_typed(const Tensor& grad, float factor, bool accumulate, Tensor& master, bool* finite) {
+  const T* from = grad.data<T>();
+  float* to = master.mutable_data<float>();
+  std::atomic<bool> all_good{true};
+  parallel_ranges(grad.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
+    if (!unscale_range(from + begin, factor, accumulate, to + begin, end - begin))
+      all_good.store(false, std::memory_order_relaxed);
+  });
+  *finite = all_good;
+}
+
+void unscale_cpu(const Tensor& grad, float factor, bool accumulate, Tensor& master, bool* finite) {
+  switch (grad.dtype()) {
+    case DType::kF16:
+      return unscale_typed<Half>(grad, factor, accumulate, master, finite);
+    case DType::kBF16:
+      return unscale_typed<BFloat16>(grad, factor, accumulate, master, finite);
+    default:
+      return unscale_typed<float>(grad, factor, accumulate, master, finite);
+  }
+}
+
+OSPREY_REGISTER_KERNEL(unscale_kernel, DeviceType::kCPU, unscale_cpu);
+
+}  // namespace
+}  // namespace osprey
