@@ -77,8 +77,10 @@ void run_node(Node& node, NodeQueue& queue, std::unordered_set<Node*>& queued) {
     if (!inputs[i]->requires_grad || !gradients[i].defined()) continue;
     OSPREY_ASSERT(gradients[i].shape() == inputs[i]->value.shape(), node.op, ": gradient ", i, " has shape ",
                   to_string(gradients[i].shape()), ", its input ", to_string(inputs[i]->value.shape()));
-    observe(node.op, node.module_path, true, gradients[i]);
-    deliver(inputs[i], gradients[i], queue, queued);
+    // In the input's dtype: an overflow of the conversion belongs to this op.
+    const Tensor typed = gradients[i].to(inputs[i]->value.dtype());
+    observe(node.op, node.module_path, true, typed);
+    deliver(inputs[i], typed, queue, queued);
   }
 }
 
