@@ -3,12 +3,14 @@
 #include "core/autograd/variable.h"
 
 // The arithmetic of losses, element by element, in f32 whatever comes in (f64 for f64). Reductions and
-// weights are in losses/. Each is finite, with a finite gradient, for every finite logit.
+// weights are in losses/. Each is finite, with a finite gradient, for every finite logit; NaN stays NaN in
+// both.
 namespace osprey {
 
-// -log softmax(logits)[label] per row. logits (n, c), labels i64 (n); a label equal to ignore_index gives 0
-// without gradient; class_weight f32 (c) or undefined multiplies by the label's weight. Returns (n). Throws
-// Error naming the row for any other label outside [0, c).
+// -log softmax(logits)[label] per row. logits (..., c), labels (...), any integer dtype; a label equal to
+// ignore_index gives 0 without gradient; class_weight f32 (c) or undefined multiplies by the label's weight.
+// Returns the shape of labels. Throws Error naming row, value and range for any other label outside [0, c).
+// (Labels that lie on a GPU are not checked, since that would stall it: such rows give NaN.)
 Variable softmax_cross_entropy(const Variable& logits, const Tensor& labels, int64_t ignore_index,
                                const Tensor& class_weight = {});
 

@@ -1,0 +1,301 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/backend/atomic_add.h"
+
+// He et al., "Mask R-CNN", section 3, sample for sample as mmcv computes it. T stores (f64, f32, f16, bf16),
+// A computes (f64, f32). A row is one bin of one RoI.
+namespace osprey {
+
+#if defined(__CUDACC__)
+#define OSPREY_SIMD
+#else
+#define OSPREY_SIMD _Pragma("omp simd")
+#endif
+
+// Channels that a functor sums up at once: on the CPU the inner loop over them vectorises.
+#if defined(__CUDA_ARCH__)
+constexpr int64_t kRoILanes = 1;
+#else
+constexpr int64_t kRoILanes = 256;
+#endif
+constexpr int kMaxRoILevels = 8;
+
+// Sample i of a bin along one axis lies at start + (i + 0.5) * size / count. Those outside [begin, end) lie
+// too far from the map to matter, so that a degenerate RoI costs no more than the map is large.
+template <typename A>
+struct BinSamples {
+  A start, size, count;
+  int64_t begin, end;
+  OSPREY_HD A at(int64_t i) const { return start + (static_cast<A>(i) + A(0.5)) * size / count; }
+};
+
+// RoI extent [from, to) in feature pixels, cut into `bins`; samples of number `bin` over a map of `extent`.
+template <typename A>
+OSPREY_HD BinSamples<A> bin_samples(A from, A to, int64_t bins, int64_t bin, int64_t extent,
+                                    int64_t sampling_ratio, bool aligned) {
+  A length = to - from;
+  if (!aligned && length < 1) length = 1;
+  BinSamples<A> samples;
+  samples.size = length / static_cast<A>(bins);
+  samples.start = from + static_cast<A>(bin) * samples.size;
+  samples.begin = samples.end = 0;
+  if (sampling_ratio > 0) {
+    samples.count = static_cast<A>(sampling_ratio);
+    samples.end = sampling_ratio;
+    return samples;
+  }
+  samples.count = std::ceil(samples.size);
+  // Zero or negative size: no samples. Beyond 1e9 pixels f32 cannot tell the samples of a map apart.
+  if (!(samples.count > 0) || samples.count > A(1e9)) return samples;
+  const A per_pixel = samples.count / samples.size;
+  const A first = (-1 - samples.start) * per_pixel - 2;
+  const A last = (static_cast<A>(extent) - samples.start) * per_pixel + 2;
+  const A end = last < samples.count ? last : samples.count;
+  if (!(end > 0) || !(first < end)) return samples;
+  samples.begin = first > 0 ? static_cast<int64_t>(first) : 0;
+  samples.end = static_cast<int64_t>(std::ceil(end));
+  return samples;
+}
+
+// The two pixels around a coordinate and their weights; `inside` is false more than a pixel off the map.
+template <typename A>
+struct AxisTap {
+  int64_t low, high;
+  A low_weight, high_weight;
+  bool inside;
+};
+
+template <typename A>
+OSPREY_HD AxisTap<A> axis_tap(A x, int64_t extent) {
+  AxisTap<A> tap{0, 0, 0, 0, x >= -1 && x <= static_cast<A>(extent)};
+  if (!tap.inside) return tap;
+  if (x <= 0) x = 0;
+  tap.low = static_cast<int64_t>(x);
+  if (tap.low >= extent - 1) {
+    tap.low = tap.high = extent - 1;
+    x = static_cast<A>(tap.low);
+  } else {
+    tap.high = tap.low + 1;
+  }
+  tap.high_weight = x - static_cast<A>(tap.low);
+  tap.low_weight = 1 - tap.high_weight;
+  return tap;
+}
+
+// Offsets (in elements) of the four neighbours of a sample, channel 0, and their weights.
+template <typename A>
+struct SampleTap {
+  int64_t offset[4];
+  A weight[4];
+};
+
+struct RoILevel {
+  void* map;  // (images, h, w, channels); gradients: f32 or f64
+  int64_t images, h, w;
+  double scale;
+  int64_t sampling_ratio;
+  bool aligned;
+};
+
+// One bin of one RoI on its map.
+template <typename A>
+struct RoIBin {
+  int level;
+  int64_t image, h, w, channels;
+  BinSamples<A> y, x;
+
+  // Divisor of an average.
+  OSPREY_HD A count() const {
+    const A all = y.count * x.count;
+    return all > 1 ? all : A(1);
+  }
+
+  // visit(index, tap) for every sample near the map; returns how many those are.
+  template <typename Visit>
+  OSPREY_HD int64_t for_each_sample(const Visit& visit) const {
+    int64_t visited = 0;
+    for (int64_t i = y.begin; i < y.end; ++i) {
+      const AxisTap<A> v = axis_tap(y.at(i), h);
+      if (!v.inside) continue;
+      for (int64_t j = x.begin; j < x.end; ++j) {
+        const AxisTap<A> u = axis_tap(x.at(j), w);
+        if (!u.inside) continue;
+        visit((i - y.begin) * (x.end - x.begin) + (j - x.begin), cross(v, u));
+        ++visited;
+      }
+    }
+    return visited;
+  }
+
+  // The sample that for_each_sample() called `index`.
+  OSPREY_HD SampleTap<A> sample(int64_t index) const {
+    const int64_t columns = x.end - x.begin;
+    return cross(axis_tap(y.at(y.begin + index / columns), h), axis_tap(x.at(x.begin + index % columns), w));
+  }
+
+ private:
+  OSPREY_HD SampleTap<A> cross(const AxisTap<A>& v, const AxisTap<A>& u) const {
+    const int64_t low = (image * h + v.low) * w, high = (image * h + v.high) * w;
+    return {{(low + u.low) * channels, (low + u.high) * channels, (high + u.low) * channels,
+             (high + u.high) * channels},
+            {v.low_weight * u.low_weight, v.low_weight * u.high_weight, v.high_weight * u.low_weight,
+             v.high_weight * u.high_weight}};
+  }
+};
+
+// What all four kernels share: the maps, the RoIs and the bins.
+struct RoIGrid {
+  RoILevel levels[kMaxRoILevels];
+  int num_levels;
+  const float* rois;         // (k, 5)
+  const int64_t* roi_level;  // (k), or null: all on map 0
+  int64_t channels, out_h, out_w;
+
+  // False when the RoI gives zeros.
+  template <typename A>
+  OSPREY_HD bool locate(int64_t row, RoIBin<A>& bin) const {
+    const int64_t roi = row / (out_h * out_w);
+    const float* r = rois + roi * 5;
+    const int64_t index = roi_level ? roi_level[roi] : 0;
+    const float extent = (r[3] - r[1]) + (r[4] - r[2]);
+    const bool finite = extent - extent == 0;
+    if (!finite || index < 0 || index >= num_levels) return false;
+    const RoILevel& level = levels[index];
+    if (!(r[0] >= 0 && r[0] < static_cast<float>(level.images))) return false;
+    bin.level = static_cast<int>(index);
+    bin.image = static_cast<int64_t>(r[0]);
+    bin.h = level.h;
+    bin.w = level.w;
+    bin.channels = channels;
+    const A scale = static_cast<A>(level.scale), shift = level.aligned ? A(0.5) : A(0);
+    const int64_t cell = row % (out_h * out_w);
+    bin.x = bin_samples<A>(static_cast<A>(r[1]) * scale - shift, static_cast<A>(r[3]) * scale - shift, out_w,
+                           cell % out_w, level.w, level.sampling_ratio, level.aligned);
+    bin.y = bin_samples<A>(static_cast<A>(r[2]) * scale - shift, static_cast<A>(r[4]) * scale - shift, out_h,
+                           cell / out_w, level.h, level.sampling_ratio, level.aligned);
+    return true;
+  }
+};
+
+// sum[c] += the bilinear value of `map` at a sample, for n channels from `c` on.
+template <typename T, typename A>
+OSPREY_HD inline void add_bilinear(const T* map, const SampleTap<A>& tap, int64_t n, A* sum) {
+  const T *p = map + tap.offset[0], *q = map + tap.offset[1], *r = map + tap.offset[2],
+          *s = map + tap.offset[3];
+  const A a = tap.weight[0], b = tap.weight[1], c = tap.weight[2], d = tap.weight[3];
+  OSPREY_SIMD
+  for (int64_t i = 0; i < n; ++i) {
+    sum[i] += a * static_cast<A>(p[i]) + b * static_cast<A>(q[i]) + c * static_cast<A>(r[i]) +
+              d * static_cast<A>(s[i]);
+  }
+}
+
+template <typename T, typename A>
+struct RoIAlignAverage {
+  RoIGrid grid;
+  T* out;
+
+  OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+    RoIBin<A> bin;
+    const bool found = grid.locate(row, bin);
+    A sum[kRoILanes];
+    for (int64_t c = begin; c < end; c += kRoILanes) {
+      const int64_t n = end - c < kRoILanes ? end - c : kRoILanes;
+      for (int64_t i = 0; i < n; ++i) sum[i] = 0;
+      A divisor = 1;
+      if (found) {
+        const T* map = static_cast<const T*>(grid.levels[bin.level].map) + c;
+        bin.for_each_sample([&](int64_t, const SampleTap<A>& tap) { add_bilinear(map, tap, n, sum); });
+        divisor = bin.count();
+      }
+      T* target = out + row * grid.channels + c;
+      OSPREY_SIMD
+      for (int64_t i = 0; i < n; ++i) target[i] = static_cast<T>(sum[i] / divisor);
+    }
+  }
+};
+
+// The levels' maps are gradients here, of type A.
+template <typename T, typename A>
+struct RoIAlignAverageGrad {
+  RoIGrid grid;
+  const T* grad;
+
+  OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+    RoIBin<A> bin;
+    if (!grid.locate(row, bin)) return;
+    const T* g = grad + row * grid.channels;
+    A* map = static_cast<A*>(grid.levels[bin.level].map);
+    const A divisor = bin.count();
+    bin.for_each_sample([&](int64_t, const SampleTap<A>& tap) {
+      for (int corner = 0; corner < 4; ++corner) {
+        const A weight = tap.weight[corner] / divisor;
+        if (weight == 0) continue;
+        A* target = map + tap.offset[corner];
+        OSPREY_SIMD
+        for (int64_t c = begin; c < end; ++c) atomic_add(target + c, weight * static_cast<A>(g[c]));
+      }
+    });
+  }
+};
+
+// argmax: index of the winning sample, -1 where nothing or a sample off the map (value 0) won.
+template <typename T, typename A>
+struct RoIAlignMax {
+  RoIGrid grid;
+  T* out;
+  int32_t* argmax;
+
+  OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+    RoIBin<A> bin;
+    const bool found = grid.locate(row, bin);
+    for (int64_t c = begin; c < end; ++c) {
+      A best = 0;
+      int32_t winner = -1;
+      if (found) {
+        const T* map = static_cast<const T*>(grid.levels[bin.level].map) + c;
+        const int64_t visited = bin.for_each_sample([&](int64_t index, const SampleTap<A>& tap) {
+          A value = 0;
+          add_bilinear(map, tap, 1, &value);
+          if (winner >= 0 && !(value > best) && value == value) return;
+          best = value;
+          winner = static_cast<int32_t>(index);
+        });
+        const bool some_off = static_cast<A>(visited) < bin.y.count * bin.x.count;
+        if (some_off && best < 0) {
+          best = 0;
+          winner = -1;
+        }
+      }
+      out[row * grid.channels + c] = static_cast<T>(best);
+      argmax[row * grid.channels + c] = winner;
+    }
+  }
+};
+
+template <typename T, typename A>
+struct RoIAlignMaxGrad {
+  RoIGrid grid;
+  const T* grad;
+  const int32_t* argmax;
+
+  OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+    RoIBin<A> bin;
+    if (!grid.locate(row, bin)) return;
+    A* map = static_cast<A*>(grid.levels[bin.level].map);
+    for (int64_t c = begin; c < end; ++c) {
+      const int32_t winner = argmax[row * grid.channels + c];
+      if (winner < 0) continue;
+      const SampleTap<A> tap = bin.sample(winner);
+      const A g = static_cast<A>(grad[row * grid.channels + c]);
+      for (int corner = 0; corner < 4; ++corner) {
+        atomic_add(map + tap.offset[corner] + c, tap.weight[corner] * g);
+      }
+    }
+  }
+};
+
+}  // namespace osprey
