@@ -78,6 +78,9 @@ class ConfigNode {
   std::string choice(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& allowed) const;
 
+  // The value at "model.roi_head.bbox_head.0.num_classes"; does not mark. Throws UserError when missing.
+  ConfigNode at_path(const std::string& dotted) const;
+
   // --- Lists.
   size_t size() const;                    // elements of a list, keys of a map
   ConfigNode at(size_t index) const;      // marks
@@ -132,6 +135,11 @@ ConfigNode load_config(const std::string& path, const std::vector<std::string>& 
 // working directory.
 ConfigNode parse_config(const std::string& text, const std::string& name = "<text>",
                         const std::vector<std::string>& overrides = {});
+
+// A message of one of these errors, with the lines of the files that it names below it:
+//   x.yaml:31:13: model.loss_cls.type: unknown loss 'FocalLos'; registered: ...
+//      31 |       type: FocalLos
+std::string with_source_lines(const std::string& message);
 
 // Throws UserError listing every key that was never read, one line each with file:line, path and the nearest
 // key that its reader did ask for. Call it when everything is built.

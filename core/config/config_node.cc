@@ -78,6 +78,21 @@ ConfigNode ConfigNode::operator[](const std::string& key) const {
   fail("missing key '" + key + "'" + (near.empty() ? "" : ". Is '" + near + "' a misspelling of it?"));
 }
 
+ConfigNode ConfigNode::at_path(const std::string& dotted) const {
+  ConfigNode node = *this;
+  for (const std::string& key : split(dotted, '.')) {
+    const ValuePtr child = child_of(*node.value_, key);
+    if (!child) {
+      const std::string near = nearest_match(key, node.is_map() ? node.keys() : std::vector<std::string>{});
+      fail_at({}, "",
+              "there is no key '" + dotted + "': " + (node.path().empty() ? "the config" : node.path()) +
+                  " has no '" + key + "'" + (near.empty() ? "" : ". Did you mean '" + near + "'?"));
+    }
+    node = ConfigNode(child);
+  }
+  return node;
+}
+
 std::vector<std::string> ConfigNode::keys() const {
   std::vector<std::string> names;
   if (!is_null()) require_map(*this);

@@ -1,5 +1,6 @@
 #include "core/config/config_value.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace osprey {
@@ -42,6 +43,28 @@ void fail_at(const ConfigOrigin& origin, const std::string& path, const std::str
   std::string where = to_string(origin);
   if (!path.empty()) where += where.empty() ? path : ": " + path;
   throw UserError(where.empty() ? message : where + ": " + message);
+}
+
+int64_t list_index(const std::string& key) {
+  const bool digits = !key.empty() && key.size() < 10 &&
+                      std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? std::stoll(key) : -1;
+}
+
+ValuePtr child_of(const ConfigValue& value, const std::string& key) {
+  if (const ConfigEntry* entry = value.find(key)) return entry->value;
+  const int64_t index = list_index(key);
+  const bool element = index >= 0 && static_cast<size_t>(index) < value.items.size();
+  return element ? value.items[static_cast<size_t>(index)] : nullptr;
+}
+
+ValuePtr find_path(const ValuePtr& root, const std::string& dotted) {
+  ValuePtr value = root;
+  for (const std::string& key : split(dotted, '.')) {
+    value = child_of(*value, key);
+    if (!value) return nullptr;
+  }
+  return value;
 }
 
 std::string key_path(const std::string& path, const std::string& key) {

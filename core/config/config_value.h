@@ -58,6 +58,13 @@ std::string to_string(const ConfigOrigin& origin);
 // "origin: path: message".
 [[noreturn]] void fail_at(const ConfigOrigin& origin, const std::string& path, const std::string& message);
 
+// The list index that `key` spells, or -1.
+int64_t list_index(const std::string& key);
+// The value of a key of a map or of an element of a list, or null.
+ValuePtr child_of(const ConfigValue& value, const std::string& key);
+// The value at "a.b.0.c", or null.
+ValuePtr find_path(const ValuePtr& root, const std::string& dotted);
+
 // Paths as messages show them: "a.b", "a[3]".
 std::string key_path(const std::string& path, const std::string& key);
 std::string index_path(const std::string& path, size_t index);

@@ -10,7 +10,7 @@ namespace osprey {
 namespace {
 
 using Kind = ConfigValue::Kind;
-constexpr size_t kWidth = 100;
+constexpr size_t kWidth = 110;
 constexpr int kMaxFlowMaps = 2;  // maps inside one another on one line
 
 std::string scalar_yaml(const ConfigValue& value) {
@@ -40,9 +40,18 @@ std::string flow(const ConfigValue& value) {
   return scalar_yaml(value);
 }
 
+// A pipeline, a list of heads: one element a line reads better, however short they are.
+bool has_list_of_maps(const ConfigValue& value) {
+  const auto below = [](const ValuePtr& child) { return has_list_of_maps(*child); };
+  if (value.items.size() > 1 && map_depth(value) > 0) return true;
+  return std::any_of(value.items.begin(), value.items.end(), below) ||
+         std::any_of(value.entries.begin(), value.entries.end(),
+                     [&](const ConfigEntry& entry) { return below(entry.value); });
+}
+
 bool fits_on_line(const ConfigValue& value, size_t column) {
-  const bool list_of_maps = value.kind == Kind::kList && map_depth(value) > 0 && value.items.size() > 1;
-  return map_depth(value) <= kMaxFlowMaps && !list_of_maps && column + flow(value).size() <= kWidth;
+  return map_depth(value) <= kMaxFlowMaps && !has_list_of_maps(value) &&
+         column + flow(value).size() <= kWidth;
 }
 
 void block(const ConfigValue& value, size_t indent, std::string& out);
@@ -75,13 +84,41 @@ void block(const ConfigValue& value, size_t indent, std::string& out) {
   }
 }
 
-// Dotted names of the values that ${} or an alias used.
-void list_variables(const ConfigValue& value, const std::string& path, std::vector<std::string>& names) {
-  if (value.variable) names.push_back(path);
-  for (const ConfigEntry& entry : value.entries)
-    list_variables(*entry.value, key_path(path, entry.key), names);
-  for (size_t i = 0; i < value.items.size(); ++i)
-    list_variables(*value.items[i], key_path(path, std::to_string(i)), names);
+bool all_variables(const ConfigValue& value) {
+  const auto below = [](const ValuePtr& child) { return all_variables(*child); };
+  if (value.variable) return true;
+  if (value.entries.empty() && value.items.empty()) return false;
+  return std::all_of(value.items.begin(), value.items.end(), below) &&
+         std::all_of(value.entries.begin(), value.entries.end(),
+                     [&](const ConfigEntry& entry) { return below(entry.value); });
+}
+
+// Variables inside sections that builders have read, as far as that is known yet.
+void list_unread_variables(const ConfigValue& value, const std::string& path,
+                           std::vector<std::string>& names) {
+  if (value.variable && !value.marks->read) {
+    names.push_back(path);
+  } else if (value.marks->read) {
+    for (const ConfigEntry& entry : value.entries) {
+      list_unread_variables(*entry.value, key_path(path, entry.key), names);
+    }
+    for (size_t i = 0; i < value.items.size(); ++i) {
+      list_unread_variables(*value.items[i], key_path(path, std::to_string(i)), names);
+    }
+  }
+}
+
+// Dotted names of the values that only ${} or an alias used.
+std::vector<std::string> variables_of(const ConfigValue& root) {
+  std::vector<std::string> names;
+  for (const ConfigEntry& entry : root.entries) {
+    if (all_variables(*entry.value) && !entry.value->marks->read) {
+      names.push_back(entry.key);
+    } else {
+      list_unread_variables(*entry.value, entry.key, names);
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -92,7 +129,7 @@ std::string ConfigNode::to_yaml() const {
   std::string out;
   block(*value_, 0, out);
   std::vector<std::string> names;
-  if (value_->path.empty() && is_map()) list_variables(*value_, "", names);
+  if (value_->path.empty() && is_map()) names = variables_of(*value_);
   if (!names.empty()) out += "_variables_: [" + join(names) + "]\n";
   return out;
 }

@@ -38,6 +38,7 @@ void merge_maps(ConfigValue& base, const ConfigValue& edit, const std::string& p
     }
   }
   base.origin = edit.origin;
+  base.variable = false;  // an alias that copied it earlier does not see the edit: somebody must read it
 }
 
 bool edits_elements(const ConfigValue& edit) {
@@ -69,12 +70,6 @@ void edit_list(ConfigValue& list, const ConfigValue& edit, const std::string& pa
 }
 
 }  // namespace
-
-int64_t list_index(const std::string& key) {
-  const bool digits = !key.empty() && key.size() < 10 &&
-                      std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return digits ? std::stoll(key) : -1;
-}
 
 void merge(ValuePtr& base, const ValuePtr& edit, const std::string& path) {
   if (edit->kind != Kind::kMap || take_delete(*edit, path)) {

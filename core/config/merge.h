@@ -15,7 +15,4 @@ void merge(ValuePtr& base, const ValuePtr& edit, const std::string& path);
 // Removes `_delete_` marks that had nothing to delete; throws UserError for an `_each_` without a list.
 void finish_merge(ConfigValue& value);
 
-// The list index that `key` spells, or -1.
-int64_t list_index(const std::string& key);
-
 }  // namespace osprey

@@ -41,13 +41,6 @@ std::vector<Piece> pieces_of(const ConfigValue& value) {
   return pieces;
 }
 
-ValuePtr child_of(const ConfigValue& value, const std::string& key) {
-  if (const ConfigEntry* entry = value.find(key)) return entry->value;
-  const int64_t index = list_index(key);
-  const bool element = index >= 0 && static_cast<size_t>(index) < value.items.size();
-  return element ? value.items[static_cast<size_t>(index)] : nullptr;
-}
-
 class Resolver {
  public:
   explicit Resolver(ValuePtr root) : root_(std::move(root)) {}
@@ -174,15 +167,6 @@ void collect_references(const ConfigValue& value, std::set<std::string>& names) 
 }
 
 void resolve_references(const ValuePtr& root) { Resolver(root).resolve(root); }
-
-ValuePtr find_path(const ValuePtr& root, const std::string& dotted) {
-  ValuePtr value = root;
-  for (const std::string& key : split(dotted, '.')) {
-    value = child_of(*value, key);
-    if (!value) return nullptr;
-  }
-  return value;
-}
 
 std::string escape_references(const std::string& text) {
   std::string out;

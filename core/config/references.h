@@ -19,9 +19,6 @@ void collect_references(const ConfigValue& value, std::set<std::string>& names);
 // Resolves everything below `root` in place. Throws UserError for unknown names and cycles.
 void resolve_references(const ValuePtr& root);
 
-// The value at "a.b.0.c", or null.
-ValuePtr find_path(const ValuePtr& root, const std::string& dotted);
-
 // A string as it must be written so that resolve_references() leaves it alone.
 std::string escape_references(const std::string& text);
 

@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <map>
+#include <optional>
 
 #include "core/config/scalar.h"
 
@@ -26,7 +27,8 @@ class YamlParser {
   ConfigOrigin at(const YAML::Mark& mark) const;
   ValuePtr convert(const YAML::Node& node, const ConfigOrigin& key, const std::string& path, int depth);
   void convert_map(const YAML::Node& node, ConfigValue& map, int depth);
-  void merge_keys(const YAML::Node& source, const ConfigOrigin& key, ConfigValue& map, int depth);
+  void merge_keys(const YAML::Node& source, const ConfigOrigin& key, ConfigValue& map, size_t position,
+                  int depth);
   std::string read_key(const YAML::Node& key, const std::string& path) const;
   void note_alias(const YAML::Node& node, const ValuePtr& value);
   bool is_string_tag(const YAML::Node& node, const std::string& path) const;
@@ -82,15 +84,20 @@ ValuePtr YamlParser::convert(const YAML::Node& node, const ConfigOrigin& key, co
 }
 
 void YamlParser::convert_map(const YAML::Node& node, ConfigValue& map, int depth) {
-  std::vector<std::pair<YAML::Node, ConfigOrigin>> merged;
+  YAML::Node merged;
+  std::optional<ConfigOrigin> merge_origin;
+  size_t merge_position = 0;
   for (const auto& pair : node) {
     const std::string key = read_key(pair.first, map.path);
     const ConfigOrigin origin = at(pair.first.Mark());
     if (key == "<<") {
-      if (!merged.empty())
+      if (merge_origin) {
         fail_at(origin, key_path(map.path, key),
-                str_cat("duplicate key, first on line ", merged[0].second.line, "; give '<<' a list"));
-      merged.emplace_back(pair.second, origin);
+                str_cat("duplicate key, first on line ", merge_origin->line, "; give '<<' a list"));
+      }
+      merged = pair.second;
+      merge_origin = origin;
+      merge_position = map.entries.size();
       continue;
     }
     const std::string path = key_path(map.path, key);
@@ -100,11 +107,13 @@ void YamlParser::convert_map(const YAML::Node& node, ConfigValue& map, int depth
     }
     map.entries.push_back({key, origin, convert(pair.second, origin, path, depth + 1)});
   }
-  for (const auto& [source, origin] : merged) merge_keys(source, origin, map, depth);
+  if (merge_origin) merge_keys(merged, *merge_origin, map, merge_position, depth);
 }
 
 // https://yaml.org/type/merge.html: keys of the map win over merged ones, earlier maps of a list over later.
-void YamlParser::merge_keys(const YAML::Node& source, const ConfigOrigin& key, ConfigValue& map, int depth) {
+// The merged keys take the place of `<<`.
+void YamlParser::merge_keys(const YAML::Node& source, const ConfigOrigin& key, ConfigValue& map,
+                            size_t position, int depth) {
   const ValuePtr value = convert(source, key, map.path, depth + 1);
   const std::vector<ValuePtr> sources =
       value->kind == Kind::kList ? value->items : std::vector<ValuePtr>{value};
@@ -112,7 +121,8 @@ void YamlParser::merge_keys(const YAML::Node& source, const ConfigOrigin& key, C
     if (part->kind != Kind::kMap)
       fail_at(key, key_path(map.path, "<<"), "merges a map or a list of maps, got " + describe(*part));
     for (const ConfigEntry& entry : part->entries) {
-      if (!map.find(entry.key)) map.entries.push_back(entry);
+      if (map.find(entry.key)) continue;
+      map.entries.insert(map.entries.begin() + static_cast<std::ptrdiff_t>(position++), entry);
     }
   }
 }

@@ -61,5 +61,28 @@ TEST(Dump, AVariableOfADumpCannotBeOverriddenInVain) {
   EXPECT_EQ(error_of([&] { require_all_read(cfg); }), "--cfg-options r=b: r: unknown key; known here: f");
 }
 
+// What a builder reads anyway needs no mention: an anchor inside a model, a referenced learning rate.
+TEST(Dump, ListsOnlyWhatNobodyElseReads) {
+  const ConfigNode cfg = parse_config(
+      "shared: {norm: &norm {type: BN}}\n"
+      "heads: [&head {n: 1, norm: *norm}, *head]\n"
+      "lr: 1\n"
+      "twice: {lr: '${lr}', mine: {x: 1}, also: '${twice.mine}'}\n");
+  const auto last_line = [&] {
+    const std::string dump = cfg.to_yaml();
+    return dump.substr(dump.rfind('\n', dump.size() - 2) + 1);
+  };
+  cfg.get<int>("lr");
+  cfg["twice"]["also"].get<int>("x");
+  EXPECT_EQ(last_line(), "_variables_: [shared, twice.mine]\n");
+}
+
+TEST(Alias, AnEditThatAnAliasNoLongerSeesIsNotSilent) {
+  const ConfigNode cfg = parse_config("norm: &norm {eps: 1}\na: *norm\n", "x.yaml", {"norm.eps=2"});
+  EXPECT_EQ(cfg["a"].get<int>("eps"), 1);
+  EXPECT_EQ(error_of([&] { require_all_read(cfg); }),
+            "--cfg-options norm.eps=2: norm: unknown key; known here: a");
+}
+
 }  // namespace
 }  // namespace osprey

@@ -1,0 +1,60 @@
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+
+#include "tests/core/config/config_files.h"
+
+namespace osprey {
+namespace {
+
+struct Outcome {
+  int exit_code;
+  std::string output;  // stdout and stderr
+};
+
+Outcome print_config(const std::string& arguments) {
+  const bool in_runfiles = std::filesystem::exists("tools/print_config_main");
+  const std::string binary = in_runfiles ? "tools/print_config_main" : "bazel-bin/tools/print_config_main";
+  FILE* pipe = popen((binary + " " + arguments + " 2>&1").c_str(), "r");
+  Outcome outcome{-1, ""};
+  std::array<char, 4096> buffer{};
+  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe))
+    outcome.output.append(buffer.data(), count);
+  outcome.exit_code = WEXITSTATUS(pclose(pipe));
+  return outcome;
+}
+
+TEST(PrintConfig, PrintsWhatLoads) {
+  const Outcome outcome =
+      print_config("configs/htc_r50_fp16.yaml --cfg-options optimizer.lr=0.005 data_root=/x");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output,
+            load_config("configs/htc_r50_fp16.yaml", {"optimizer.lr=0.005", "data_root=/x"}).to_yaml());
+  EXPECT_EQ(print_config("--config configs/htc_r50.yaml").output,
+            print_config("configs/htc_r50.yaml").output);
+}
+
+TEST(PrintConfig, SaysWhereAValueComesFrom) {
+  const Outcome outcome =
+      print_config("configs/htc_r50_fp16.yaml --why optimizer.lr --cfg-options optimizer.lr=0.5");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output,
+            "optimizer.lr: 0.5\n"
+            "  set in --cfg-options optimizer.lr=0.5\n"
+            "  overrides 0.02 of configs/_base_/schedules/schedule_1x.yaml:2:28\n");
+}
+
+TEST(PrintConfig, MistakesEndWithCode2AndOneLine) {
+  EXPECT_EQ(print_config("configs/htc_r50.yaml --why optmizer.lr").output,
+            "there is no key 'optmizer.lr': the config has no 'optmizer'. Did you mean 'optimizer'?\n");
+  const Outcome missing = print_config("configs/htc_r5.yaml");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.output, "config: no such file: configs/htc_r5.yaml. Did you mean 'htc_r50.yaml'?\n");
+  EXPECT_EQ(print_config("").exit_code, 2);
+  EXPECT_EQ(print_config("configs/htc_r50.yaml --nonsense").exit_code, 2);
+  EXPECT_EQ(print_config("--help").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace osprey

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "tests/core/config/config_files.h"
+
+namespace osprey {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every config that a user can train from: all but the bases.
+std::vector<std::string> shipped_configs() {
+  std::vector<std::string> files;
+  for (const auto& entry :
+       fs::recursive_directory_iterator("configs", fs::directory_options::follow_directory_symlink)) {
+    const std::string path = entry.path().string();
+    if (ends_with(path, ".yaml") && path.find("_base_") == std::string::npos) files.push_back(path);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class ShippedConfig : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedConfig, LoadsAndItsDumpLoadsToTheSame) {
+  const ConfigNode cfg = load_config(GetParam());
+  for (const char* section :
+       {"model", "data", "optimizer", "runner", "lr_config", "evaluation", "log_config"}) {
+    EXPECT_TRUE(cfg.has(section)) << section;
+  }
+  const std::string dump = cfg.to_yaml();
+  EXPECT_EQ(parse_config(dump).to_yaml(), dump);
+}
+
+INSTANTIATE_TEST_SUITE_P(Configs, ShippedConfig, ::testing::ValuesIn(shipped_configs()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace_if(
+                               name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; },
+                               '_');
+                           return name;
+                         });
+
+TEST(ShippedConfigs, AreAllThere) {
+  const std::vector<std::string> files = shipped_configs();
+  for (const char* name :
+       {"faster_rcnn_r50", "mask_rcnn_r50", "mask_rcnn_r50_fp16", "cascade_rcnn_r50", "cascade_mask_rcnn_r50",
+        "htc_r50", "htc_r50_fp16", "quickstart/htc_r18_fp16_shapes", "quickstart/htc_r50_fp16_coco128"}) {
+    EXPECT_EQ(std::count(files.begin(), files.end(), str_cat("configs/", name, ".yaml")), 1) << name;
+  }
+}
+
+// Every value of `expected` must be in `actual`; numbers compare as numbers.
+void expect_contains(const ConfigNode& actual, const ConfigNode& expected) {
+  const std::string path = expected.path();
+  if (expected.is_map()) {
+    ASSERT_TRUE(actual.is_map()) << path;
+    for (const std::string& key : expected.keys()) {
+      ASSERT_TRUE(actual.has(key)) << path << "." << key;
+      expect_contains(actual[key], expected[key]);
+    }
+  } else if (expected.is_list()) {
+    ASSERT_TRUE(actual.is_list()) << path;
+    ASSERT_EQ(actual.size(), expected.size()) << path;
+    for (size_t i = 0; i < expected.size(); ++i) expect_contains(actual.at(i), expected.at(i));
+  } else if (expected.is<double>()) {
+    EXPECT_EQ(actual.as<double>(), expected.as<double>()) << path;
+  } else {
+    EXPECT_EQ(actual.to_yaml(), expected.to_yaml()) << path;
+  }
+}
+
+// Collects the paths of `actual` that `expected` lacks.
+void find_extra(const ConfigNode& actual, const ConfigNode& expected, std::vector<std::string>& extra) {
+  if (actual.is_map()) {
+    for (const std::string& key : actual.keys()) {
+      if (expected.has(key)) {
+        find_extra(actual[key], expected[key], extra);
+      } else {
+        extra.push_back(actual[key].path());
+      }
+    }
+  } else if (actual.is_list()) {
+    for (size_t i = 0; i < actual.size(); ++i) find_extra(actual.at(i), expected.at(i), extra);
+  }
+}
+
+TEST(ShippedConfigs, HtcIsTheReferencesRecipe) {
+  const ConfigNode ours = load_config("configs/htc_r50.yaml");
+  const ConfigNode reference = load_config(
+      "tests/configs/htc_r50_fpn_1x_coco.reference.yaml",
+      {"data.val.pipeline.1.transforms.1={_delete_: true, type: RandomFlip}",  // flip_ratio has no effect in
+                                                                               // testing
+       "data.test.pipeline.1.transforms.1={_delete_: true, type: RandomFlip}"});
+  expect_contains(ours, reference);
+  std::vector<std::string> extra;
+  find_extra(ours["model"], reference["model"], extra);
+  // The reference leaves these at their defaults, which are the same.
+  EXPECT_EQ(extra, (std::vector<std::string>{"model.roi_head.mask_head[1].with_conv_res",
+                                             "model.roi_head.mask_head[2].with_conv_res",
+                                             "model.train_cfg.rpn.assigner.match_low_quality",
+                                             "model.train_cfg.rcnn[0].assigner.match_low_quality",
+                                             "model.train_cfg.rcnn[1].assigner.match_low_quality",
+                                             "model.train_cfg.rcnn[2].assigner.match_low_quality"}));
+}
+
+TEST(ShippedConfigs, TheHalfPrecisionRecipeIsOneLine) {
+  const ConfigNode half = load_config("configs/htc_r50_fp16.yaml");
+  EXPECT_EQ(half["fp16"].get<double>("loss_scale"), 512.);
+  EXPECT_EQ(half.without("fp16").to_yaml(), load_config("configs/htc_r50.yaml").to_yaml());
+}
+
+TEST(ShippedConfigs, DataRootMovesEveryPath) {
+  for (const std::string& file : shipped_configs()) {
+    const ConfigNode cfg = load_config(file);
+    if (!cfg.has("data_root")) continue;
+    const ConfigNode data = load_config(file, {"data_root=/elsewhere"})["data"];
+    for (const char* split : {"train", "val", "test"}) {
+      for (const char* key : {"ann_file", "img_prefix", "seg_prefix"}) {
+        const std::string path = data[split].get(key, "/elsewhere/");
+        EXPECT_TRUE(starts_with(path, "/elsewhere/")) << file << ": " << split << "." << key << ": " << path;
+      }
+    }
+  }
+}
+
+TEST(ShippedConfigs, WhatTrainsFromScratchFreezesNothing) {
+  for (const std::string& file : shipped_configs()) {
+    const ConfigNode model = load_config(file)["model"];
+    if (!model["pretrained"].is_null()) continue;
+    EXPECT_EQ(model["backbone"].get<int>("frozen_stages"), -1) << file;
+    EXPECT_FALSE(model["backbone"].get<bool>("norm_eval")) << file;
+  }
+}
+
+TEST(ShippedConfigs, TheQuickstartSlimsHtcInWidthOnly) {
+  const ConfigNode slim = load_config("configs/quickstart/htc_r18_fp16_shapes.yaml")["model"];
+  const ConfigNode full = load_config("configs/htc_r50.yaml")["model"];
+  EXPECT_EQ(slim["roi_head"].keys(), full["roi_head"].keys());
+  for (const char* heads : {"bbox_head", "mask_head"}) {
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(slim["roi_head"][heads].at(i).keys(), full["roi_head"][heads].at(i).keys());
+      EXPECT_EQ(slim["roi_head"][heads].at(i).get<int>("num_classes"), 3);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace osprey
