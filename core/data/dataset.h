@@ -9,27 +9,12 @@
 #include "core/base/rng.h"
 #include "core/detection/batch.h"
 #include "core/detection/result.h"
+#include "core/evaluation/eval_report.h"
 #include "core/registry/registry.h"
 
 namespace osprey {
 
 struct Sample;  // core/data/sample.h: one image with its annotations on its way through the pipeline
-
-// Ordered metric names and values as mmdetection logs them ("bbox_mAP": 0.381), and tables for the console.
-struct EvalReport {
-  std::vector<std::pair<std::string, double>> metrics;     // in log order
-  std::vector<std::pair<std::string, std::string>> texts;  // bbox_mAP_copypaste and the like
-  std::string table;                                       // pycocotools' summary, ready to print
-};
-
-// Options of Dataset.evaluate, from `evaluation:` or --eval / --eval-options.
-struct EvalOptions {
-  std::vector<std::string> metrics = {"bbox"};  // bbox, segm, proposal, proposal_fast
-  bool classwise = false;
-  std::vector<int64_t> proposal_nums = {100, 300, 1000};
-  std::vector<double> iou_thrs;  // empty: 0.50:0.05:0.95
-  std::string jsonfile_prefix;   // also write results there when not empty
-};
 
 // A source of images and annotations with its pipeline. Thread-safe for concurrent get().
 class Dataset {

@@ -91,10 +91,10 @@ TEST(SafetensorsTest, WritingRefusesDuplicateAndReservedNames) {
 }
 
 TEST(SafetensorsTest, ReadsWhatTheReferenceWrote) {
-  const auto golden = testing::Golden::open("ops/roi_extractor");
-  EXPECT_EQ(golden.tensor("sr0/rois").shape(), (Shape{21, 5}));
-  EXPECT_EQ(golden.tensor("sr0/target_lvls").dtype(), DType::kI64);
-  EXPECT_EQ(golden.integer("sr2", "sampling_ratio"), 2);
+  const auto golden = testing::Golden::open("ops/masks");
+  EXPECT_EQ(golden.tensor("paste/boxes").shape(), (Shape{9, 4}));
+  EXPECT_EQ(golden.tensor("encode/area").dtype(), DType::kI64);
+  EXPECT_EQ(golden.integer("paste", "img_w"), 80);
 }
 
 TEST(SafetensorsTest, EveryTruncationIsAnError) {
