@@ -5,18 +5,10 @@
 
 #include "core/base/error.h"
 #include "core/evaluation/coco_types.h"
+#include "core/evaluation/f32_overlap.h"
 
 namespace osprey {
 namespace {
-
-// mmdetection's bbox_overlaps in f32: 1e-6 is a floor of the union.
-float overlap(const float* a, const float* b) {
-  const float w = std::max(std::min(a[2], b[2]) - std::max(a[0], b[0]), 0.0f);
-  const float h = std::max(std::min(a[3], b[3]) - std::max(a[1], b[1]), 0.0f);
-  const float common = w * h;
-  const float joined = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common;
-  return common / std::max(joined, 1e-6f);
-}
 
 // Row-major (ground truth, proposal), the `limit` best proposals in order.
 std::vector<float> ious_of(const ProposalImage& image, int64_t limit) {
@@ -31,7 +23,7 @@ std::vector<float> ious_of(const ProposalImage& image, int64_t limit) {
   std::vector<float> ious;
   for (int64_t g = 0; g < gts.dim(0); ++g) {
     for (const int64_t p : order)
-      ious.push_back(overlap(gts.data<float>() + 4 * g, proposals.data<float>() + 4 * p));
+      ious.push_back(f32_overlap(gts.data<float>() + 4 * g, proposals.data<float>() + 4 * p));
   }
   return ious;
 }
