@@ -180,6 +180,8 @@ Variable record(const char* op, Tensor value, std::vector<Variable> inputs,
 
 NoGradGuard::NoGradGuard() : previous_(grad_mode) { grad_mode = false; }
 NoGradGuard::~NoGradGuard() { grad_mode = previous_; }
+EnableGradGuard::EnableGradGuard() : previous_(grad_mode) { grad_mode = true; }
+EnableGradGuard::~EnableGradGuard() { grad_mode = previous_; }
 bool grad_enabled() { return grad_mode; }
 
 ModuleScope::ModuleScope(const std::string& path) : previous_(module_path) { module_path = &path; }

@@ -73,6 +73,17 @@ class NoGradGuard {
  private:
   bool previous_;
 };
+// The opposite, for code that records inside a backward pass (see checkpoint.h).
+class EnableGradGuard {
+ public:
+  EnableGradGuard();
+  ~EnableGradGuard();
+  EnableGradGuard(const EnableGradGuard&) = delete;
+  EnableGradGuard& operator=(const EnableGradGuard&) = delete;
+
+ private:
+  bool previous_;
+};
 bool grad_enabled();
 
 // Names the module whose forward runs on this thread ("roi_head.bbox_head.1.fc_reg"); nodes remember it, so

@@ -9,12 +9,17 @@ namespace osprey {
 // (f64 with f64 input) whatever x is; the result has x's dtype. Statistics accumulate in f32. training:
 // normalises with the batch's biased variance and stages running = (1 - momentum) running + momentum batch
 // (unbiased variance) in the buffers. Otherwise uses the buffers' values.
-// A batch without elements leaves the statistics alone.
+// A batch without elements leaves the statistics alone; so does recomputation under checkpoint(). One value
+// per channel stages its biased variance, 0.
 Variable batch_norm(const Variable& x, const Variable& weight, const Variable& bias, Buffer& running_mean,
                     Buffer& running_var, bool training, double momentum, double eps);
 
-// relu(batch_norm(x) [+ residual]) with fixed statistics is the hot path of frozen backbones; it is fused
-// here. residual may be undefined. Requires training == false.
+// relu(batch_norm(x) [+ residual]) in one pass over memory; residual may be undefined, else it is like x.
+Variable batch_norm_relu(const Variable& x, const Variable& weight, const Variable& bias,
+                         Buffer& running_mean, Buffer& running_var, bool training, double momentum,
+                         double eps, const Variable& residual);
+
+// The same with fixed statistics: the hot path of frozen backbones.
 Variable batch_norm_inference_relu(const Variable& x, const Variable& weight, const Variable& bias,
                                    const Tensor& running_mean, const Tensor& running_var, double eps,
                                    const Variable& residual);

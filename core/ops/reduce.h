@@ -10,7 +10,7 @@ Variable sum(const Variable& x);
 // 0 for an empty x, with a zero gradient.
 Variable mean(const Variable& x);
 
-// Row helpers without gradient, for inference and metrics. x (n, c).
+// Row helpers without gradient, for inference and metrics. x (n, c). softmax_rows returns f32 (f64 for f64).
 Tensor softmax_rows(const Tensor& x);
 Tensor argmax_rows(const Tensor& x);  // i64 (n), first of equals
 

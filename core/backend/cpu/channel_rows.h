@@ -59,7 +59,7 @@ class ChannelRows {
   }
 
  private:
-  static constexpr int64_t kWidth = 64;
+  static constexpr int64_t kWidth = 256;
   static constexpr int64_t kChunks = 32;
   static constexpr int64_t kMinChunk = 8192;  // elements
 

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/tensor/device_kernel.h"
+#include "core/tensor/tensor.h"
+
+// What a backend implements for the norms. Maps are seen as (rows, c), not empty; weight, bias and statistics
+// are (c) in the compute dtype: f32, or f64 beside f64 maps.
+namespace osprey {
+
+// Mean and biased variance of each channel.
+extern DeviceKernel<void(const Tensor& x, Tensor& mean, Tensor& var)> batch_norm_stats_kernel;
+
+// y = (x - mean) / sqrt(var + eps) * weight + bias [+ residual] [, relu].
+struct NormalizeArgs {
+  Tensor x, mean, var, weight, bias;
+  Tensor residual;  // like x, or undefined
+  bool relu = false;
+  double eps = 0;
+};
+extern DeviceKernel<void(const NormalizeArgs& args, Tensor& y)> normalize_kernel;
+
+// Gradients of normalize (without the residual's). With batch_stats mean and var are functions of x.
+struct NormalizeGradArgs {
+  Tensor grad_y, mean, var, weight;
+  Tensor x;  // undefined when only grad_x through fixed statistics is wanted
+  Tensor y;  // the result when a relu made it, else undefined
+  bool batch_stats = false;
+  double eps = 0;
+};
+// A null output is not wanted; the weight's and the bias's come together.
+extern DeviceKernel<void(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_weight,
+                         Tensor* grad_bias)>
+    normalize_backward_kernel;
+
+// x (n, h w, c). mean, rstd = 1 / sqrt(var + eps): (n, groups), written.
+extern DeviceKernel<void(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, Tensor& y,
+                         Tensor& mean, Tensor& rstd)>
+    group_norm_forward_kernel;
+extern DeviceKernel<void(const Tensor& grad_y, const Tensor& x, const Tensor& weight, const Tensor& mean,
+                         const Tensor& rstd, Tensor& grad_x, Tensor& grad_weight, Tensor& grad_bias)>
+    group_norm_backward_kernel;
+
+}  // namespace osprey
