@@ -111,6 +111,7 @@ class ConfigNode {
   ConfigNode with(const std::string& key, const ConfigNode& value) const;
   ConfigNode with(const std::string& key, const std::string& value) const;
   ConfigNode with(const std::string& key, const char* value) const;
+  ConfigNode with(const std::string& key, const std::vector<std::string>& value) const;
   ConfigNode with(const std::string& key, double value) const;
   ConfigNode with(const std::string& key, int64_t value) const;
   ConfigNode with(const std::string& key, int value) const;

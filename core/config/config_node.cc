@@ -159,6 +159,7 @@ namespace {
 ConfigNode with_scalar(const ConfigNode& map, const std::string& key, const std::string& text, bool quoted) {
   const ValuePtr value = make_scalar(text, quoted, map.origin());
   value->path = key_path(map.path(), key);
+  value->marks->read = true;  // nobody wrote it, so nobody needs to be told that it has no reader
   return map.with(key, ConfigNode(value));
 }
 
@@ -169,6 +170,16 @@ ConfigNode ConfigNode::with(const std::string& key, const std::string& value) co
 }
 ConfigNode ConfigNode::with(const std::string& key, const char* value) const {
   return with(key, std::string(value));
+}
+ConfigNode ConfigNode::with(const std::string& key, const std::vector<std::string>& value) const {
+  auto list = std::make_shared<ConfigValue>();
+  list->kind = ConfigValue::Kind::kList;
+  list->origin = origin();
+  for (const std::string& text : value) list->items.push_back(make_scalar(text, true, origin()));
+  assign_paths(*list, key_path(path(), key));
+  list->marks->read = true;
+  for (const ValuePtr& item : list->items) item->marks->read = true;
+  return with(key, ConfigNode(list));
 }
 ConfigNode ConfigNode::with(const std::string& key, double value) const {
   return with_scalar(*this, key, double_text(value), false);

@@ -51,7 +51,8 @@ void check_version(const ConfigNode& entry, const fs::path& path) {
   }
 }
 
-void load_plugin(const ConfigNode& entry) {
+// Returns the path it was found under.
+std::string load_plugin(const ConfigNode& entry) {
   const fs::path path = find_plugin(entry);
   check_version(entry, path);
   internal::require_unique_types();
@@ -60,14 +61,15 @@ void load_plugin(const ConfigNode& entry) {
   const std::string duplicate = internal::take_duplicate_type();
   if (!duplicate.empty()) entry.fail(path.string() + ": " + duplicate);
   log_info("Loaded plugin " + path.string());
+  return path.string();
 }
 
 }  // namespace
 
-void load_plugins(const ConfigNode& root) {
-  for (const ConfigNode& entry : root.find("plugins").items()) {
-    load_plugin(entry);
-  }
+ConfigNode load_plugins(const ConfigNode& root) {
+  std::vector<std::string> paths;
+  for (const ConfigNode& entry : root.find("plugins").items()) paths.push_back(load_plugin(entry));
+  return paths.empty() ? root : root.with("plugins", paths);
 }
 
 }  // namespace osprey

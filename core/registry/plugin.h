@@ -8,7 +8,7 @@ namespace osprey {
 // anything is built. A relative path is looked for beside the config file that names it, then in the working
 // directory. Plugins stay loaded until the process ends. Throws UserError, with the line of the config, for a
 // missing file, for what is no plugin, for a plugin built against other headers than this program, and for a
-// type name that is taken.
-void load_plugins(const ConfigNode& root);
+// type name that is taken. Returns the config with absolute paths, so that its dump finds them from anywhere.
+ConfigNode load_plugins(const ConfigNode& root);
 
 }  // namespace osprey

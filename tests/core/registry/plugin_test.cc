@@ -42,6 +42,13 @@ TEST(Plugin, ThrowsAcrossTheBorder) {
             "x.yaml:1:27: plus: expected an integer, got the string 'x'");
 }
 
+TEST(Plugin, IsFoundAgainFromADumpElsewhere) {
+  const ConfigNode cfg = load_plugins(naming(plugin_path("seven_plugin")));
+  const ConfigNode again = parse_config(cfg.to_yaml(), "/elsewhere/dump.yaml");
+  EXPECT_EQ(again["plugins"].at(0).as<std::string>(), fs::absolute(plugin_path("seven_plugin")).string());
+  EXPECT_NO_THROW(require_all_read(cfg));
+}
+
 TEST(Plugin, IsFoundBesideTheConfigFile) {
   const fs::path folder = fs::path(::testing::TempDir()) / "osprey_plugin_beside";
   fs::create_directories(folder);
