@@ -28,6 +28,8 @@ class Dataset {
   virtual std::vector<Sample> get(int64_t index, CounterRng& rng) const = 0;
   // Aspect-ratio group of GroupSampler: 1 when the image is wider than high.
   virtual int group(int64_t index) const = 0;
+  // The classes that occur in an image, in ascending order; for ClassBalancedDataset.
+  virtual std::vector<int64_t> labels(int64_t index) const = 0;
   // results[i] belongs to image i, 0 <= i < size().
   virtual EvalReport evaluate(const std::vector<DetectionResult>& results,
                               const EvalOptions& options) const = 0;
@@ -37,5 +39,9 @@ class Dataset {
 };
 
 OSPREY_DECLARE_REGISTRY(Dataset);
+
+// Builds what `data.train`, `data.val` or `data.test` names: a dataset, or the concatenation of several when
+// it is a list or its ann_file is one.
+std::unique_ptr<Dataset> build_dataset(const ConfigNode& cfg);
 
 }  // namespace osprey

@@ -1,0 +1,274 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/data/collate.h"
+#include "core/data/pipelines/image_io.h"
+#include "core/mask/instance_mask.h"
+#include "tests/core/data/data_files.h"
+#include "tests/core/data/pipelines/sample_of.h"
+#include "tests/golden.h"
+
+namespace osprey {
+namespace {
+
+using testing::run_transform;
+using testing::sample_of;
+using testing::to_tensor;
+using testing::transform_of;
+using testing::user_error_of;
+
+cv::Mat image_of(int w, int h) { return cv::Mat(h, w, CV_8UC3, cv::Scalar(1, 2, 3)); }
+
+// One box of each kind, a mask, a semantic map.
+Sample annotated(int w, int h) {
+  Sample sample = sample_of(image_of(w, h));
+  sample.gt_bboxes = {{10, 5, 30, 25}};
+  sample.gt_labels = {4};
+  sample.gt_bboxes_ignore = {{1, 2, 3, 4}};
+  sample.gt_masks = {from_polygons({{10, 5, 30, 5, 30, 25, 10, 25}}, h, w)};
+  sample.gt_semantic_seg = cv::Mat(h, w, CV_8U, cv::Scalar(7));
+  return sample;
+}
+
+std::set<int64_t> short_sides(const std::string& yaml, int draws) {
+  std::set<int64_t> sides;
+  for (int seed = 0; seed < draws; ++seed) {
+    Sample sample = sample_of(image_of(200, 100));
+    run_transform(yaml, sample, seed);
+    sides.insert(sample.img.rows);
+  }
+  return sides;
+}
+
+TEST(Resize, RangeDrawsEverySizeBetweenItsTwoScales) {
+  const auto sides = short_sides("{type: Resize, img_scale: [[40, 1000], [44, 1000]], keep_ratio: true}", 60);
+  EXPECT_EQ(sides, (std::set<int64_t>{40, 41, 42, 43, 44}));
+}
+
+TEST(Resize, ValueDrawsFromItsList) {
+  const auto sides =
+      short_sides("{type: Resize, img_scale: [[40, 900], [50, 900], [60, 900]], multiscale_mode: value}", 60);
+  EXPECT_EQ(sides, (std::set<int64_t>{40, 50, 60}));
+}
+
+TEST(Resize, RatioRangeMultipliesItsScale) {
+  const auto sides = short_sides("{type: Resize, img_scale: [100, 50], ratio_range: [0.5, 2.0]}", 60);
+  EXPECT_GE(*sides.begin(), 25);
+  EXPECT_LE(*sides.rbegin(), 100);
+  EXPECT_GT(sides.size(), 20u);
+}
+
+TEST(Resize, ScalesMasksAndMapsWithTheImage) {
+  Sample sample = annotated(80, 40);
+  run_transform("{type: Resize, img_scale: [160, 80]}", sample);
+  EXPECT_EQ(sample.gt_masks[0].w, 160);
+  EXPECT_DOUBLE_EQ(area(sample.gt_masks[0]), 40 * 40);
+  EXPECT_EQ(sample.gt_semantic_seg.size(), sample.img.size());
+  EXPECT_EQ(sample.meta.img_shape, (std::array<int64_t, 2>{80, 160}));
+}
+
+TEST(Resize, DropsWhatTheBorderLeavesNothingOf) {
+  Sample sample = annotated(80, 40);
+  sample.gt_bboxes.push_back({90, 5, 100, 25});
+  sample.gt_labels.push_back(5);
+  sample.gt_masks.push_back(sample.gt_masks[0]);
+  run_transform("{type: Resize, img_scale: [160, 80]}", sample);
+  EXPECT_EQ(sample.gt_bboxes.size(), 1u);
+  EXPECT_EQ(sample.gt_labels, std::vector<int64_t>{4});
+  EXPECT_EQ(sample.gt_masks.size(), 1u);
+}
+
+TEST(Resize, RefusesSettingsThatContradict) {
+  EXPECT_NE(user_error_of([] {
+              transform_of("{type: Resize, img_scale: [[1, 2], [3, 4], [5, 6]]}");
+            }).find("'range' needs two scales, got 3"),
+            std::string::npos);
+  EXPECT_NE(user_error_of([] {
+              transform_of("{type: Resize, img_scale: [[1, 2], [3, 4]], ratio_range: [0.5, 1]}");
+            }).find("exactly one img_scale"),
+            std::string::npos);
+  EXPECT_NE(
+      user_error_of([] { transform_of("{type: Resize, img_scale: [0, 4]}"); }).find("two positive numbers"),
+      std::string::npos);
+}
+
+TEST(RandomFlip, TwiceIsNothing) {
+  for (const char* direction : {"horizontal", "vertical", "diagonal"}) {
+    Sample sample = annotated(80, 40);
+    sample.img.at<cv::Vec3b>(3, 11) = cv::Vec3b(9, 9, 9);
+    const Sample before = sample;
+    const cv::Mat pixels = sample.img.clone();
+    const std::string flip = str_cat("{type: RandomFlip, flip_ratio: 1.0, direction: ", direction, "}");
+    run_transform(flip, sample);
+    EXPECT_NE(sample.gt_bboxes, before.gt_bboxes) << direction;
+    run_transform(flip, sample);
+    EXPECT_EQ(sample.gt_bboxes, before.gt_bboxes) << direction;
+    EXPECT_EQ(sample.gt_masks[0].polygons, before.gt_masks[0].polygons) << direction;
+    EXPECT_EQ(cv::norm(sample.img, pixels), 0) << direction;
+  }
+}
+
+TEST(RandomFlip, RatiosAreFrequencies) {
+  const auto flip =
+      transform_of("{type: RandomFlip, flip_ratio: [0.2, 0.3], direction: [horizontal, vertical]}");
+  int horizontal = 0, vertical = 0;
+  for (int seed = 0; seed < 1000; ++seed) {
+    Sample sample = sample_of(image_of(4, 4));
+    CounterRng rng(seed);
+    flip->apply(sample, rng);
+    horizontal += sample.meta.flip && sample.meta.flip_direction == "horizontal";
+    vertical += sample.meta.flip && sample.meta.flip_direction == "vertical";
+  }
+  EXPECT_NEAR(horizontal, 200, 50);  // four standard deviations
+  EXPECT_NEAR(vertical, 300, 58);
+}
+
+TEST(RandomFlip, RefusesImpossibleRatios) {
+  EXPECT_NE(user_error_of([] { transform_of("{type: RandomFlip, flip_ratio: 1.5}"); }).find("1.5"),
+            std::string::npos);
+  EXPECT_NE(user_error_of([] {
+              transform_of("{type: RandomFlip, flip_ratio: [0.7, 0.7], direction: [horizontal, vertical]}");
+            }).find("more than 1"),
+            std::string::npos);
+}
+
+TEST(Pad, KeepsMasksAtTheSizeOfTheImage) {
+  Sample sample = annotated(80, 40);
+  run_transform("{type: Pad, size_divisor: 32, pad_val: {img: 9, seg: 3}}", sample);
+  EXPECT_EQ(sample.img.size(), cv::Size(96, 64));
+  EXPECT_EQ(sample.img.at<cv::Vec3b>(63, 95), cv::Vec3b(9, 9, 9));
+  EXPECT_EQ(sample.gt_masks[0].h, 64);
+  EXPECT_EQ(sample.gt_semantic_seg.at<uint8_t>(63, 95), 3);
+  EXPECT_EQ(sample.meta.img_shape, (std::array<int64_t, 2>{40, 80}));
+}
+
+TEST(Pad, RefusesAnImageThatDoesNotFit) {
+  Sample sample = annotated(80, 40);
+  EXPECT_NE(user_error_of([&] {
+              run_transform("{type: Pad, size: [32, 96]}", sample);
+            }).find("smaller than the image, 40x80"),
+            std::string::npos);
+  EXPECT_NE(user_error_of([] { transform_of("{type: Pad}"); }).find("exactly one of size and size_divisor"),
+            std::string::npos);
+}
+
+TEST(MultiScaleFlipAug, RunsScalesOutsideAndFlipsInside) {
+  const auto aug = transform_of(
+      "{type: MultiScaleFlipAug, img_scale: [[40, 40], [80, 80]], flip: true, flip_direction: [horizontal, "
+      "vertical], "
+      "transforms: [{type: Resize, keep_ratio: true}, {type: RandomFlip}, {type: Collect, keys: [img]}]}");
+  CounterRng rng(0);
+  const Samples samples = aug->expand(sample_of(image_of(20, 10)), rng);
+  ASSERT_EQ(samples.size(), 6u);
+  const std::vector<std::string> expected = {"40", "40 horizontal", "40 vertical",
+                                             "80", "80 horizontal", "80 vertical"};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const ImgMeta& meta = samples[i].meta;
+    EXPECT_EQ(str_cat(samples[i].img.cols, meta.flip ? " " + meta.flip_direction : ""), expected[i]);
+  }
+}
+
+TEST(MultiScaleFlipAug, AugmentationsDoNotShareTheirPixels) {
+  const auto aug = transform_of(
+      "{type: MultiScaleFlipAug, scale_factor: [1.0, 2.0], flip: true, transforms: [{type: RandomFlip}, "
+      "{type: ImageToTensor, keys: [img]}, {type: Collect, keys: [img]}]}");
+  cv::Mat image = image_of(2, 1);
+  image.at<cv::Vec3b>(0, 0) = cv::Vec3b(200, 200, 200);
+  CounterRng rng(0);
+  const Samples samples = aug->expand(sample_of(image), rng);
+  ASSERT_EQ(samples.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(samples[i].img.at<cv::Vec3f>(0, i % 2 ? 1 : 0)[0], 200) << i;
+    EXPECT_EQ(samples[i].img.at<cv::Vec3f>(0, i % 2 ? 0 : 1)[0], 1) << i;
+  }
+}
+
+TEST(Pipeline, RefusesWhatItCannotCollect) {
+  const auto check = [](const std::string& yaml) {
+    SampleKeys keys;
+    Pipeline(parse_config("p: " + yaml)["p"]).check_keys(keys);
+  };
+  EXPECT_NE(
+      user_error_of([&] {
+        check("[{type: LoadImageFromFile}, {type: LoadAnnotations}, {type: Collect, keys: [img, gt_masks]}]");
+      }).find("nothing loads 'gt_masks': LoadAnnotations needs with_mask: true"),
+      std::string::npos);
+  EXPECT_NE(user_error_of([&] {
+              check("[{type: LoadImageFromFile}, {type: Collect, keys: [img, gt_bbox]}]");
+            }).find("Did you mean 'gt_bboxes'?"),
+            std::string::npos);
+  EXPECT_NE(user_error_of([&] {
+              check("[{type: Resize, img_scale: [4, 4]}]");
+            }).find("LoadImageFromFile must come"),
+            std::string::npos);
+  EXPECT_NE(
+      user_error_of([&] { check("[{type: LoadImageFromFile}, {type: Resize}]"); }).find("needs img_scale"),
+      std::string::npos);
+}
+
+TEST(LoadImageFromFile, NamesBrokenFiles) {
+  const testing::Folder folder;
+  folder.write_image("whole.jpg", 64, 48);
+  folder.write_image("cut.jpg", 64, 48);
+  folder.truncate("cut.jpg");
+  folder.write("text.jpg", "no image at all");
+  folder.write("empty.jpg", "");
+  EXPECT_EQ(read_image(folder / "whole.jpg", cv::IMREAD_COLOR).cols, 64);
+  for (const auto& [name, problem] : std::map<std::string, std::string>{{"cut.jpg", "truncated JPEG"},
+                                                                        {"text.jpg", "no image"},
+                                                                        {"empty.jpg", "empty"},
+                                                                        {"none.jpg", "No such file"}}) {
+    const std::string message = user_error_of([&] { read_image(folder / name, cv::IMREAD_COLOR); });
+    EXPECT_EQ(message.rfind(folder / name, 0), 0u) << message;
+    EXPECT_NE(message.find(problem), std::string::npos) << message;
+  }
+}
+
+TEST(LoadImageFromFile, TheEndOfAThumbnailIsNotTheEndOfTheImage) {
+  const std::vector<uint8_t> head = {0xFF, 0xD8, 0xFF, 0xE1, 0x00,
+                                     0x06, 0xFF, 0xD8, 0xFF, 0xD9};  // APP1 holds a JPEG
+  std::vector<uint8_t> bytes = head;
+  EXPECT_FALSE(is_complete_jpeg(bytes));
+  for (const int byte : {0xFF, 0xDA, 0x00, 0x02, 0x12, 0xFF, 0x00, 0xFF, 0xD0, 0x34}) bytes.push_back(byte);
+  EXPECT_FALSE(is_complete_jpeg(bytes));
+  for (const int byte : {0xFF, 0xD9}) bytes.push_back(byte);
+  EXPECT_TRUE(is_complete_jpeg(bytes));
+}
+
+TEST(Collate, PadsToTheLargestOfTheBatch) {
+  Samples samples = {annotated(80, 40), annotated(40, 60)};
+  samples[1].gt_bboxes.clear();
+  samples[1].gt_labels.clear();
+  samples[1].gt_masks.clear();
+  for (Sample& sample : samples) {
+    run_transform(
+        "{type: Collect, keys: [img, gt_bboxes, gt_labels, gt_bboxes_ignore, gt_masks, gt_semantic_seg]}",
+        sample);
+  }
+  const Batch batch = collate(samples);
+  EXPECT_EQ(batch.img.shape(), (Shape{2, 60, 80, 3}));
+  const float* pixels = batch.img.data<float>();
+  const auto pixel = [&](int n, int y, int x) { return pixels[((n * 60 + y) * 80 + x) * 3]; };
+  EXPECT_EQ(pixel(0, 39, 79), 1);
+  EXPECT_EQ(pixel(0, 40, 79), 0);
+  EXPECT_EQ(pixel(1, 59, 39), 1);
+  EXPECT_EQ(pixel(1, 59, 40), 0);
+  EXPECT_EQ(batch.gt_masks[0][0].h, 60);
+  EXPECT_EQ(batch.gt_bboxes[1].shape(), (Shape{0, 4}));
+  EXPECT_EQ(batch.gt_labels[1].shape(), (Shape{0}));
+  EXPECT_EQ(batch.gt_semantic_seg.shape(), (Shape{2, 60, 80}));
+  const uint8_t* map = batch.gt_semantic_seg.data<uint8_t>();
+  EXPECT_EQ(map[39 * 80 + 79], 7);
+  EXPECT_EQ(map[40 * 80], 255);
+}
+
+TEST(TransformRegistry, HasTheFullList) {
+  EXPECT_EQ(Registry<Transform>::instance().names(),
+            (std::vector<std::string>{"Collect", "DefaultFormatBundle", "ImageToTensor", "LoadAnnotations",
+                                      "LoadImageFromFile", "MultiScaleFlipAug", "Normalize", "Pad",
+                                      "RandomCrop", "RandomFlip", "Resize", "SegRescale"}));
+}
+
+}  // namespace
+}  // namespace osprey
