@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/registry/plugin.h"
+
+namespace osprey {
+
+// Loads examples/plugins/NAME.so, from the runfiles or from bazel-bin, as a config would.
+inline void load_example_plugin(const std::string& name) {
+  const std::string runfile = "examples/plugins/" + name + ".so";
+  const std::string path = std::filesystem::exists(runfile) ? runfile : "bazel-bin/" + runfile;
+  load_plugins(parse_config("plugins: [" + path + "]\n"));
+}
+
+}  // namespace osprey
