@@ -1,18 +1,13 @@
 #include "core/io/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/io/atomic_file.h"
+#include "core/io/file_bytes.h"
 
 namespace osprey {
 namespace {
@@ -48,43 +43,15 @@ struct Entry {
   uint64_t begin, end;
 };
 
-// An open file that reports every defect under its name.
-class Reader {
+// A file whose defects are reported under its name.
+class Reader : public FileBytes {
  public:
-  explicit Reader(const std::string& path)
-      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) throw UserError(str_cat(path, ": cannot open the file: ", std::strerror(errno)));
-    struct stat info {};
-    if (::fstat(descriptor_, &info) == 0 && S_ISREG(info.st_mode))
-      size_ = static_cast<uint64_t>(info.st_size);
-  }
-  ~Reader() { ::close(descriptor_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-
-  uint64_t size() const { return size_; }
-
-  void read(uint64_t offset, void* target, uint64_t bytes) const {
-    char* next = static_cast<char*>(target);
-    while (bytes > 0) {
-      const ssize_t got = ::pread(descriptor_, next, bytes, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) invalid("the file is truncated");
-      next += got;
-      offset += static_cast<uint64_t>(got);
-      bytes -= static_cast<uint64_t>(got);
-    }
-  }
+  using FileBytes::FileBytes;
 
   template <typename... Args>
   [[noreturn]] void invalid(const Args&... reason) const {
-    throw UserError(str_cat(path_, ": not a valid safetensors file: ", reason...));
+    throw UserError(str_cat(path(), ": not a valid safetensors file: ", reason...));
   }
-
- private:
-  std::string path_;
-  int descriptor_;
-  uint64_t size_ = 0;
 };
 
 struct Header {
@@ -201,8 +168,7 @@ Header read_header(const Reader& file) {
     file.invalid("the header claims ", length, " bytes, at most ", kMaxHeader, " are allowed");
   if (length > file.size() - 8)
     file.invalid("the header claims ", length, " bytes, the file has ", file.size());
-  std::string text(length, '\0');
-  file.read(8, text.data(), length);
+  const std::string text = file.read(8, length);
 
   Header header;
   header.data_begin = 8 + length;

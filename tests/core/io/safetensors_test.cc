@@ -119,7 +119,7 @@ TEST(SafetensorsTest, FlippedBytesNeverCrash) {
   write_safetensors(path, content);
   const std::string bytes = read_bytes(path);
   CounterRng rng(7);
-  for (int trial = 0; trial < 2000; ++trial) {
+  for (int trial = 0; trial < 500; ++trial) {
     std::string damaged = bytes;
     for (int64_t flips = 1 + rng.randint(3); flips > 0; --flips) {
       damaged[static_cast<size_t>(rng.randint(static_cast<int64_t>(damaged.size())))] =

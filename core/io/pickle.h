@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+// The part of Python's pickle format that checkpoints need: plain data, tensors by reference to their
+// storage, and nothing that could run code.
+namespace osprey {
+
+enum class PickleKind {
+  kNone,
+  kBool,
+  kInt,
+  kFloat,
+  kString,
+  kBytes,
+  kList,
+  kTuple,
+  kSet,
+  kDict,
+  kGlobal,
+  kStorage,
+  kTensor
+};
+
+struct PickleObject {
+  PickleKind kind = PickleKind::kNone;
+  int64_t integer = 0;               // kBool, kInt
+  double number = 0;                 // kFloat; an int beyond 64 bits becomes the nearest double
+  std::string text;                  // kString (UTF-8), kBytes, kGlobal ("module.name"), kStorage (its key)
+  std::vector<PickleObject*> items;  // kList, kTuple, kSet; kDict: key, value, key, value, ... in order
+
+  std::string storage_type;           // kStorage: "FloatStorage"
+  int64_t numel = 0;                  // kStorage
+  PickleObject* storage = nullptr;    // kTensor
+  int64_t offset = 0;                 // kTensor, in elements
+  std::vector<int64_t> size, stride;  // kTensor, in elements
+  Tensor tensor;                      // kTensor: filled in when the storage has been read
+
+  bool is(PickleKind wanted) const { return kind == wanted; }
+  // Of a dict with string keys; nullptr when there is none.
+  const PickleObject* find(const std::string& key) const;
+};
+
+// Owns the objects of one or more pickles; an arena, so that neither cycles nor deep nesting can hurt.
+class PickleArena {
+ public:
+  PickleObject* add(PickleKind kind) {
+    objects_.emplace_back();
+    objects_.back().kind = kind;
+    return &objects_.back();
+  }
+  std::deque<PickleObject>& objects() { return objects_; }
+
+ private:
+  std::deque<PickleObject> objects_;
+};
+
+// Reads one pickle from the front of `bytes`; returns its value and the bytes it took. `where` begins
+// messages. Knows dict, list, tuple, set, OrderedDict, numbers, text, bytes, torch.Size, numpy scalars and
+// the functions that rebuild tensors. Throws UserError for any other class or function, naming it, and for
+// malformed input.
+std::pair<PickleObject*, size_t> parse_pickle(std::string_view bytes, const std::string& where,
+                                              PickleArena& arena);
+
+}  // namespace osprey
