@@ -2,6 +2,7 @@
 
 #include "core/ops/channel_sum.h"
 #include "core/ops/conv2d_kernel.h"
+#include "core/ops/flop_counter.h"
 
 namespace osprey {
 
@@ -101,10 +102,14 @@ Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias,
   Tensor y(out_shape, kernel.dtype(), kernel.device());
   if (!y.empty()) conv2d_forward_kernel(y.device(), input, kernel, bias_value(bias), params, y);
 
+  // Each pass multiplies every output element with one filter.
+  const int64_t flops = 2 * y.numel() * (kernel.numel() / kernel.dim(0));
+  dense_flops() += flops;
   const Needs needs(x, weight, bias);
   return record("conv2d", y, inputs_of(x, weight, bias),
-                [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs,
-                 params](const Tensor& g) {
+                [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs, params,
+                 flops](const Tensor& g) {
+                  dense_flops() += flops * (needs.x + needs.weight);
                   Tensor grad_x = make_gradient(needs.x, input_shape, kernel, g.empty());
                   Tensor grad_weight = make_gradient(needs.weight, kernel.shape(), kernel, g.empty());
                   if (!g.empty() && (needs.x || needs.weight)) {
@@ -135,10 +140,13 @@ Variable conv_transpose2d(const Variable& x, const Variable& weight, const Varia
 
   // The op is the adjoint of a convolution, so that convolution is its gradient by x; and the gradient by the
   // weight is that of the convolution, with the roles of input and output gradient exchanged.
+  const int64_t flops = 2 * input.numel() * (kernel.numel() / kernel.dim(0));
+  dense_flops() += flops;
   const Needs needs(x, weight, bias);
   return record("conv_transpose2d", y, inputs_of(x, weight, bias),
-                [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs,
-                 params](const Tensor& g) {
+                [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs, params,
+                 flops](const Tensor& g) {
+                  dense_flops() += flops * (needs.x + needs.weight);
                   Tensor grad_x = make_gradient(needs.x, input_shape, kernel, g.empty());
                   Tensor grad_weight = make_gradient(needs.weight, kernel.shape(), kernel, g.empty());
                   if (!g.empty() && needs.x) {

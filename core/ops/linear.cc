@@ -1,6 +1,7 @@
 #include "core/ops/linear.h"
 
 #include "core/ops/channel_sum.h"
+#include "core/ops/flop_counter.h"
 #include "core/ops/linear_kernel.h"
 
 namespace osprey {
@@ -20,6 +21,7 @@ Tensor multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpo
     c.fill(0);
     return c;
   }
+  dense_flops() += 2 * m * n * k;
   matmul_kernel(c.device(), a, b, transpose_a, transpose_b, bias, c);
   return c;
 }
