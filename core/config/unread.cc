@@ -22,10 +22,11 @@ std::string unknown_key(const ConfigValue& map, const std::string& key) {
     asked.assign(map.marks->asked.begin(), map.marks->asked.end());
   }
   if (asked.empty()) return "unknown key: nothing reads this section";
-  std::vector<std::string> missing;  // a key that is there already cannot be meant
+  std::vector<std::string> missing;  // the likelier ones: a key that is there already is seldom meant
   std::copy_if(asked.begin(), asked.end(), std::back_inserter(missing),
                [&](const std::string& name) { return !map.find(name); });
-  const std::string near = nearest_match(key, missing);
+  std::string near = nearest_match(key, missing);
+  if (near.empty()) near = nearest_match(key, asked);
   const ConfigEntry* type = map.find("type");
   const std::string owner = type ? " of " + type->value->text + ", which reads " : "; known here: ";
   return "unknown key" + owner + join(asked) + (near.empty() ? "" : ". Did you mean '" + near + "'?");

@@ -1,24 +1,10 @@
 #include <algorithm>
-#include <cstdlib>
 
+#include "tests/configs/shipped_configs.h"
 #include "tests/core/config/config_files.h"
 
 namespace osprey {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Every config that a user can train from: all but the bases.
-std::vector<std::string> shipped_configs() {
-  std::vector<std::string> files;
-  for (const auto& entry :
-       fs::recursive_directory_iterator("configs", fs::directory_options::follow_directory_symlink)) {
-    const std::string path = entry.path().string();
-    if (ends_with(path, ".yaml") && path.find("_base_") == std::string::npos) files.push_back(path);
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 class ShippedConfig : public ::testing::TestWithParam<std::string> {};
 
@@ -33,13 +19,7 @@ TEST_P(ShippedConfig, LoadsAndItsDumpLoadsToTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Configs, ShippedConfig, ::testing::ValuesIn(shipped_configs()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace_if(
-                               name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; },
-                               '_');
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 TEST(ShippedConfigs, AreAllThere) {
   const std::vector<std::string> files = shipped_configs();

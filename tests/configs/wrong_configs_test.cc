@@ -46,7 +46,8 @@ TEST_F(WrongConfig, UnknownKey) {
 
 TEST_F(WrongConfig, UnknownSection) {
   EXPECT_EQ(load("optimiser: {lr: 1}\n"),
-            "x.yaml:2:1: optimiser: unknown key; known here: data_root, model, optimizer");
+            "x.yaml:2:1: optimiser: unknown key; known here: data_root, model, optimizer. Did you mean "
+            "'optimizer'?");
 }
 
 TEST_F(WrongConfig, MisspeltType) {

@@ -55,10 +55,11 @@ TEST(Dump, ReloadsWithTheSameVariables) {
 }
 
 TEST(Dump, AVariableOfADumpCannotBeOverriddenInVain) {
-  const std::string dump = parse_config("r: a\nf: ${r}/x\n").to_yaml();
-  const ConfigNode cfg = parse_config(dump, "dump.yaml", {"r=b"});
-  cfg.get<std::string>("f");
-  EXPECT_EQ(error_of([&] { require_all_read(cfg); }), "--cfg-options r=b: r: unknown key; known here: f");
+  const std::string dump = parse_config("root: a\nfile: ${root}/x\n").to_yaml();
+  const ConfigNode cfg = parse_config(dump, "dump.yaml", {"root=b"});
+  cfg.get<std::string>("file");
+  EXPECT_EQ(error_of([&] { require_all_read(cfg); }),
+            "--cfg-options root=b: root: unknown key; known here: file");
 }
 
 // What a builder reads anyway needs no mention: an anchor inside a model, a referenced learning rate.

@@ -150,7 +150,7 @@ TEST(RequireAllRead, ListsEveryUnreadKeyWithTheNearestThatWasAsked) {
             "x.yaml:4:3: model.stile: unknown key of ResNet, which reads depth, hooks, style, type. "
             "Did you mean 'style'?\n"
             "x.yaml:5:21: model.hooks[0].x: unknown key of A, which reads type\n"
-            "x.yaml:6:1: modle: unknown key; known here: model");
+            "x.yaml:6:1: modle: unknown key; known here: model. Did you mean 'model'?");
 }
 
 TEST(RequireAllRead, IsContentOnceEverythingWasRead) {
