@@ -79,33 +79,34 @@ StateDict Module::state_dict() {
 LoadReport Module::load_state_dict(const StateDict& state) {
   LoadReport report;
   std::map<std::string, bool> used;
-  // Returns the entry for `name` when its shape fits, and notes it otherwise.
-  const auto matching = [&](const std::string& name, const Shape& shape) -> const Tensor* {
+  // The entry for `name` in the wanted shape; undefined, and noted, when there is none that fits. Files
+  // without scalars store them as (1).
+  const auto matching = [&](const std::string& name, const Shape& shape) -> Tensor {
     const Tensor* entry = state.find(name);
     if (entry == nullptr) {
       report.missing.push_back(name);
-      return nullptr;
+      return {};
     }
     used[name] = true;
-    if (entry->shape() != shape) {
+    const bool scalar = shape.empty() && entry->numel() == 1;
+    if (entry->shape() != shape && !scalar) {
       report.mismatched.push_back(str_cat(name, ": shape ", to_string(entry->shape()), " in the checkpoint, ",
                                           to_string(shape), " in the model"));
-      return nullptr;
+      return {};
     }
-    return entry;
+    return entry->reshape(shape);
   };
   for (const auto& [name, parameter] : named_parameters()) {
     Tensor& value = parameter->variable.mutable_value();
     const Shape reference_shape = parameter->layout.to_reference(value).shape();
-    if (const Tensor* entry = matching(name, reference_shape)) {
-      value.copy_from(parameter->layout.from_reference(*entry).to(value.device()));
-    }
+    const Tensor entry = matching(name, reference_shape);
+    if (entry.defined()) value.copy_from(parameter->layout.from_reference(entry).to(value.device()));
   }
   for (const auto& [name, buffer] : named_buffers()) {
-    if (const Tensor* entry = matching(name, buffer->value.shape())) {
-      buffer->value.copy_from(entry->to(buffer->value.device()));
-      buffer->staged = Tensor();
-    }
+    const Tensor entry = matching(name, buffer->value.shape());
+    if (!entry.defined()) continue;
+    buffer->value.copy_from(entry.to(buffer->value.device()));
+    buffer->staged = Tensor();
   }
   for (const auto& [name, tensor] : state.entries()) {
     if (!used.count(name)) report.unexpected.push_back(name);

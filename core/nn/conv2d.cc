@@ -1,0 +1,20 @@
+#include "core/nn/conv2d.h"
+
+namespace osprey {
+
+Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, int64_t kernel_size, const Conv2dParams& params,
+               bool bias)
+    : ConvLayer({out_channels, kernel_size, kernel_size, in_channels / params.groups}, {WeightLayout::kConv},
+                bias ? out_channels : 0),
+      params_(params) {
+  OSPREY_REQUIRE(in_channels % params.groups == 0 && out_channels % params.groups == 0,
+                 "Conv2d: ", in_channels, " -> ", out_channels, " channels do not divide into ",
+                 params.groups, " groups");
+}
+
+Variable Conv2d::forward(const Variable& x) const {
+  const ModuleScope scope(path());
+  return conv2d(x, weight(), bias_variable(), params_);
+}
+
+}  // namespace osprey

@@ -1,0 +1,16 @@
+#include "core/nn/conv_transpose2d.h"
+
+namespace osprey {
+
+ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, int64_t kernel_size,
+                                 const Conv2dParams& params, bool bias)
+    : WeightLayer({in_channels, kernel_size, kernel_size, out_channels / params.groups},
+                  {WeightLayout::kDeconv}, bias ? out_channels : 0),
+      params_(params) {}
+
+Variable ConvTranspose2d::forward(const Variable& x) const {
+  const ModuleScope scope(path());
+  return conv_transpose2d(x, weight(), bias_variable(), params_);
+}
+
+}  // namespace osprey
