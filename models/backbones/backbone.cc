@@ -1,0 +1,7 @@
+#include "models/backbones/backbone.h"
+
+namespace osprey {
+
+OSPREY_DEFINE_REGISTRY(Backbone, "backbone");
+
+}  // namespace osprey

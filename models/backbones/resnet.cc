@@ -1,0 +1,194 @@
+#include "models/backbones/resnet.h"
+
+#include <algorithm>
+
+#include "core/nn/batch_norm2d.h"
+#include "core/nn/init.h"
+#include "core/ops/pool2d.h"
+
+namespace osprey {
+namespace {
+
+struct Depth {
+  bool bottleneck;
+  std::vector<int64_t> blocks;  // per stage; Table 1 of the paper
+};
+
+Depth read_depth(const ConfigNode& cfg) {
+  const int64_t depth = cfg.get<int64_t>("depth");
+  switch (depth) {
+    case 18:
+      return {false, {2, 2, 2, 2}};
+    case 34:
+      return {false, {3, 4, 6, 3}};
+    case 50:
+      return {true, {3, 4, 6, 3}};
+    case 101:
+      return {true, {3, 4, 23, 3}};
+    case 152:
+      return {true, {3, 8, 36, 3}};
+  }
+  cfg["depth"].fail(str_cat("depth must be 18, 34, 50, 101 or 152, got ", depth));
+}
+
+// A list with one entry per stage.
+std::vector<int64_t> read_per_stage(const ConfigNode& cfg, const std::string& key,
+                                    std::vector<int64_t> fallback, int64_t num_stages) {
+  fallback.resize(num_stages);
+  const auto values = cfg.get(key, fallback);
+  if (static_cast<int64_t>(values.size()) == num_stages) return values;
+  cfg[key].fail(
+      str_cat(key, " needs one number for each of the ", num_stages, " stages, got ", values.size()));
+}
+
+std::vector<int64_t> read_out_indices(const ConfigNode& cfg, int64_t num_stages) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < num_stages; ++i) all.push_back(i);
+  const auto indices = cfg.get("out_indices", all);
+  for (const int64_t index : indices) {
+    if (index >= 0 && index < num_stages) continue;
+    cfg["out_indices"].fail(str_cat("there is no stage ", index, "; stages are 0..", num_stages - 1));
+  }
+  return indices;
+}
+
+void refuse_unsupported(const ConfigNode& cfg) {
+  for (const char* key : {"dcn", "plugins"}) {
+    const ConfigNode value = cfg.find(key);
+    if (!value.is_null()) value.fail(str_cat("ResNet: '", key, "' is not implemented yet; remove the key"));
+  }
+  cfg.find("stage_with_dcn").mark_read();  // means nothing without dcn
+}
+
+std::unique_ptr<ResidualBlock> make_block(bool bottleneck, const ResBlockSpec& spec) {
+  if (bottleneck) return std::make_unique<Bottleneck>(spec);
+  return std::make_unique<BasicBlock>(spec);
+}
+
+}  // namespace
+
+ResNet::Variant ResNet::Variant::from(const ConfigNode& cfg) {
+  return {.deep_stem = cfg.get("deep_stem", false), .avg_down = cfg.get("avg_down", false)};
+}
+
+ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
+    : zero_init_residual_(cfg.get("zero_init_residual", true)),
+      norm_eval_(cfg.get("norm_eval", true)),
+      frozen_stages_(cfg.get("frozen_stages", int64_t{-1})) {
+  refuse_unsupported(cfg);
+  const Depth depth = read_depth(cfg);
+  const int64_t num_stages = static_cast<int64_t>(cfg.get("num_stages", 4, between(1, 4)));
+  const auto strides = read_per_stage(cfg, "strides", {1, 2, 2, 2}, num_stages);
+  const auto dilations = read_per_stage(cfg, "dilations", {1, 1, 1, 1}, num_stages);
+  out_indices_ = read_out_indices(cfg, num_stages);
+  if (frozen_stages_ > num_stages) {
+    cfg["frozen_stages"].fail(str_cat("frozen_stages ", frozen_stages_, " of ", num_stages, " stages"));
+  }
+
+  ResBlockSpec spec;
+  spec.base_channels = cfg.get("base_channels", int64_t{64});
+  spec.groups = variant.groups;
+  spec.base_width = variant.base_width;
+  spec.caffe_style = cfg.choice("style", "pytorch", {"pytorch", "caffe"}) == "caffe";
+  spec.avg_down = variant.avg_down;
+  spec.with_cp = cfg.get("with_cp", false);
+  spec.conv_cfg = cfg.find("conv_cfg");
+  spec.norm_cfg = cfg.find("norm_cfg");
+
+  const int64_t stem_channels = cfg.get("stem_channels", spec.base_channels);
+  add_stem(cfg, variant.deep_stem, cfg.get("in_channels", int64_t{3}), stem_channels);
+  spec.in_channels = stem_channels;
+  for (int64_t i = 0; i < num_stages; ++i) {
+    auto stage = std::make_unique<Stage>();
+    spec.planes = spec.base_channels << i;
+    spec.dilation = dilations[i];
+    for (int64_t j = 0; j < depth.blocks[i]; ++j) {
+      spec.stride = j == 0 ? strides[i] : 1;
+      stage->append(make_block(depth.bottleneck, spec));
+      spec.in_channels = spec.planes * (depth.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
+    }
+    stages_.push_back(add_child(str_cat("layer", i + 1), std::move(stage)));
+  }
+  freeze_stages(true);
+}
+
+// One 7x7 convolution, or ResNet-C's three 3x3 ones, whose children have torch's Sequential numbers (the
+// activations count too).
+void ResNet::add_stem(const ConfigNode& cfg, bool deep, int64_t in_channels, int64_t stem_channels) {
+  const ConfigNode conv_cfg = cfg.find("conv_cfg");
+  const ConfigNode norm_cfg = cfg.find("norm_cfg");
+  if (!deep) {
+    NamedNorm norm = build_norm_layer(norm_cfg, stem_channels, "1");
+    stem_convs_.push_back(add_child("conv1", build_conv_layer(conv_cfg, in_channels, stem_channels, 7,
+                                                              Conv2dParams::square(2, 3), /*bias=*/false)));
+    stem_norms_.push_back(add_child(norm.name, std::move(norm.layer)));
+    return;
+  }
+  struct Sequential final : Module {
+    using Module::add_child;
+  };
+  Sequential* sequential = add_child("stem", std::make_unique<Sequential>());
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t channels = i == 2 ? stem_channels : stem_channels / 2;
+    const Conv2dParams params = Conv2dParams::square(/*stride=*/i == 0 ? 2 : 1, /*padding=*/1);
+    stem_convs_.push_back(sequential->add_child(
+        std::to_string(3 * i), build_conv_layer(conv_cfg, in_channels, channels, 3, params, /*bias=*/false)));
+    stem_norms_.push_back(
+        sequential->add_child(std::to_string(3 * i + 1), build_norm_layer(norm_cfg, channels).layer));
+    in_channels = channels;
+  }
+}
+
+Variable ResNet::stem(const Variable& img) const {
+  Variable x = img;
+  for (size_t i = 0; i < stem_convs_.size(); ++i)
+    x = stem_norms_[i]->forward_relu(stem_convs_[i]->forward(x));
+  const ModuleScope scope(path());
+  return max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1});
+}
+
+Variables ResNet::forward(const Variable& img) const {
+  Variables stage_outs;
+  Variable x = stem(img);
+  for (const Stage* stage : stages_) {
+    for (const ResidualBlock* block : *stage) x = block->forward(x);
+    stage_outs.push_back(x);
+  }
+  Variables outs;
+  for (const int64_t index : out_indices_) outs.push_back(stage_outs[index]);
+  return outs;
+}
+
+void ResNet::init_weights(uint64_t seed) {
+  Module::init_weights(seed);
+  for (const auto& [name, module] : named_modules()) {
+    if (auto* conv = dynamic_cast<ConvLayer*>(module)) kaiming_init(*conv, seed);
+    auto* block = dynamic_cast<ResidualBlock*>(module);
+    if (block && zero_init_residual_) fill_constant(block->last_norm().weight(), 0);
+  }
+}
+
+// Frozen modules stay in eval mode and without gradient whatever mode the detector is in.
+void ResNet::freeze_stages(bool gradients_too) {
+  const auto freeze = [&](Module& module) {
+    module.train(false);
+    if (gradients_too) module.set_requires_grad(false);
+  };
+  if (frozen_stages_ < 0) return;
+  for (ConvLayer* conv : stem_convs_) freeze(*conv);
+  for (NormLayer* norm : stem_norms_) freeze(*norm);
+  for (int64_t i = 0; i < frozen_stages_; ++i) freeze(*stages_[i]);
+}
+
+void ResNet::train(bool on) {
+  Backbone::train(on);
+  freeze_stages(/*gradients_too=*/false);
+  if (!on || !norm_eval_) return;
+  for (const auto& [name, module] : named_modules()) {
+    if (auto* norm = dynamic_cast<BatchNorm2d*>(module)) norm->train(false);
+  }
+}
+
+OSPREY_REGISTER(Backbone, ResNet);
+
+}  // namespace osprey

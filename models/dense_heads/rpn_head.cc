@@ -1,0 +1,143 @@
+#include "models/dense_heads/rpn_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/nn/init.h"
+#include "core/ops/elementwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/shape_ops.h"
+#include "models/finite_boxes.h"
+
+namespace osprey {
+namespace {
+
+std::optional<ProposalCfg> read_proposals(const ConfigNode& cfg) {
+  if (cfg.is_null()) return std::nullopt;
+  return ProposalCfg::from(cfg);
+}
+
+// i64 rows of the `count` highest scores, highest first, ties in input order; NaN comes last.
+Tensor top_rows(const Tensor& scores, int64_t count) {
+  std::vector<float> keys = scores.to_vector<float>();
+  for (float& key : keys) {
+    if (std::isnan(key)) key = -std::numeric_limits<float>::infinity();
+  }
+  std::vector<int64_t> rows(keys.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  const auto before = [&](int64_t a, int64_t b) {
+    return keys[a] > keys[b] || (keys[a] == keys[b] && a < b);
+  };
+  std::nth_element(rows.begin(), rows.begin() + count, rows.end(), before);
+  rows.resize(count);
+  std::sort(rows.begin(), rows.end(), before);
+  return Tensor::from(rows, {count}).to(scores.device());
+}
+
+// i64 rows of the boxes (n, 4) whose sides are both at least `min_size`.
+Tensor rows_of_min_size(const Tensor& boxes, double min_size) {
+  const std::vector<float> xyxy = boxes.to_vector<float>();
+  const float least = static_cast<float>(min_size);
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < boxes.dim(0); ++i) {
+    const float* box = &xyxy[i * 4];
+    if (box[2] - box[0] >= least && box[3] - box[1] >= least) rows.push_back(i);
+  }
+  return Tensor::from(rows, {static_cast<int64_t>(rows.size())}).to(boxes.device());
+}
+
+}  // namespace
+
+RPNHead::RPNHead(const ConfigNode& cfg)
+    : AnchorHead(cfg, /*num_classes=*/1),
+      rpn_conv_(add_child(
+          "rpn_conv", std::make_unique<Conv2d>(in_channels_, feat_channels_, 3, Conv2dParams::square(1, 1)))),
+      rpn_cls_(add_child("rpn_cls",
+                         std::make_unique<Conv2d>(feat_channels_, num_anchors_ * cls_out_channels_, 1))),
+      rpn_reg_(add_child("rpn_reg", std::make_unique<Conv2d>(feat_channels_, num_anchors_ * 4, 1))),
+      train_proposals_(read_proposals(cfg.find("proposal_cfg"))),
+      test_proposals_(read_proposals(cfg.find("test_cfg"))) {
+  if (!train_proposals_) train_proposals_ = test_proposals_;
+}
+
+void RPNHead::init_weights(uint64_t seed) {
+  for (Conv2d* conv : {rpn_conv_, rpn_cls_, rpn_reg_}) normal_init(*conv, seed, 0.01);
+}
+
+std::pair<Variable, Variable> RPNHead::forward_single(const Variable& x) const {
+  const Variable hidden = relu(rpn_conv_->forward(x));
+  return {rpn_cls_->forward(hidden), rpn_reg_->forward(hidden)};
+}
+
+DenseHead::TrainResult RPNHead::forward_train(const Variables& feats, const Batch& batch) const {
+  OSPREY_REQUIRE(train_proposals_, path(), ": needs model.train_cfg.rpn_proposal or model.test_cfg.rpn");
+  const Predictions predictions = forward(feats);
+  const LevelLosses level_losses = loss(predictions, batch, /*class_agnostic=*/true);
+  LossDict losses;
+  losses.add("loss_rpn_cls", level_losses.loss_cls);
+  losses.add("loss_rpn_bbox", level_losses.loss_bbox);
+  const FiniteBoxes proposals = keep_finite(get_bboxes(predictions, batch.img_metas, *train_proposals_));
+  return {fail_unless(proposals.complete, losses, "loss_rpn_bbox"), proposals.boxes};
+}
+
+Tensors RPNHead::simple_test_rpn(const Variables& feats, const std::vector<ImgMeta>& img_metas) const {
+  OSPREY_REQUIRE(test_proposals_, path(), ": needs model.test_cfg.rpn");
+  return keep_finite_or_warn(get_bboxes(forward(feats), img_metas, *test_proposals_), path());
+}
+
+Tensors RPNHead::get_bboxes(const Predictions& predictions, const std::vector<ImgMeta>& img_metas,
+                            const ProposalCfg& cfg) const {
+  const NoGradGuard no_grad;
+  const Tensors anchors = anchor_generator_->grid_anchors(predictions.featmap_sizes());
+  Tensors proposals;
+  for (size_t i = 0; i < img_metas.size(); ++i) {
+    proposals.push_back(propose(predictions, anchors, static_cast<int64_t>(i), img_metas[i], cfg));
+  }
+  return proposals;
+}
+
+// The best anchors of each level, decoded; NMS within each level; the best of what is left.
+Tensor RPNHead::propose(const Predictions& predictions, const Tensors& anchors, int64_t image,
+                        const ImgMeta& meta, const ProposalCfg& cfg) const {
+  Tensors mlvl_scores, mlvl_deltas, mlvl_anchors, mlvl_ids;
+  for (size_t l = 0; l < anchors.size(); ++l) {
+    Tensor scores = objectness(predictions.cls_scores[l].value()[image].reshape({-1, cls_out_channels_}));
+    Tensor deltas = predictions.bbox_preds[l].value()[image].reshape({-1, 4});
+    Tensor level_anchors = anchors[l].to(deltas.device());
+    if (cfg.nms_pre > 0 && scores.numel() > cfg.nms_pre) {
+      const Tensor rows = top_rows(scores, cfg.nms_pre);
+      scores = gather_rows(scores, rows).value();
+      deltas = gather_rows(deltas, rows).value();
+      level_anchors = gather_rows(level_anchors, rows).value();
+    }
+    const double id = cfg.nms_across_levels ? 0 : static_cast<double>(l);
+    mlvl_ids.push_back(Tensor::full(scores.shape(), id, DType::kI64, scores.device()));
+    mlvl_scores.push_back(scores);
+    mlvl_deltas.push_back(deltas);
+    mlvl_anchors.push_back(level_anchors);
+  }
+  Tensor boxes = bbox_coder_->decode(concat(mlvl_anchors), concat(mlvl_deltas), meta.img_shape);
+  Tensor scores = concat(mlvl_scores);
+  Tensor ids = concat(mlvl_ids);
+  if (cfg.min_bbox_size > 0) {
+    const Tensor rows = rows_of_min_size(boxes, cfg.min_bbox_size);
+    boxes = gather_rows(boxes, rows).value();
+    scores = gather_rows(scores, rows).value();
+    ids = gather_rows(ids, rows).value();
+  }
+  const Tensor dets = batched_nms(boxes, scores, ids, cfg.nms).dets;
+  return dets.slice(0, std::min(dets.dim(0), cfg.max_per_img));
+}
+
+// cls_score (n, cls_out_channels) -> probability of an object (n).
+Tensor RPNHead::objectness(const Tensor& cls_score) const {
+  if (loss_cls_->use_sigmoid()) return sigmoid(cls_score).value().reshape({-1});
+  const Tensor first = Tensor::zeros({cls_score.dim(0)}, DType::kI64, cls_score.device());
+  return gather_channel(softmax_rows(cls_score), first).value();
+}
+
+OSPREY_REGISTER(DenseHead, RPNHead);
+
+}  // namespace osprey

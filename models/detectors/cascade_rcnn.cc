@@ -1,0 +1,7 @@
+#include "models/detectors/cascade_rcnn.h"
+
+namespace osprey {
+
+OSPREY_REGISTER(Detector, CascadeRCNN);
+
+}  // namespace osprey

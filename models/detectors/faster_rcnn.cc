@@ -1,0 +1,7 @@
+#include "models/detectors/faster_rcnn.h"
+
+namespace osprey {
+
+OSPREY_REGISTER(Detector, FasterRCNN);
+
+}  // namespace osprey

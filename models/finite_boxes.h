@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "core/detection/detector.h"
+
+// A box with a NaN coordinate fails every IoU comparison: assigners would ignore it in silence, the later
+// stages would go on with finite losses, and the broken weights would be saved. So such boxes are taken out,
+// and the loss of whoever made them becomes NaN, which rolls the iteration back and names the stage.
+namespace osprey {
+
+struct FiniteBoxes {
+  Tensors boxes;         // per image, rows with a non-finite value removed
+  bool complete = true;  // nothing was removed
+};
+// boxes[i]: f32 (n, c).
+FiniteBoxes keep_finite(const Tensors& boxes);
+// At test time: removes them with a warning that names `maker`.
+Tensors keep_finite_or_warn(const Tensors& boxes, const std::string& maker);
+
+// The losses themselves when nothing was removed, else with NaN in the one called `name`.
+LossDict fail_unless(bool complete, const LossDict& losses, const std::string& name);
+
+}  // namespace osprey

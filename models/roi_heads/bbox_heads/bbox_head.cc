@@ -1,0 +1,156 @@
+#include "models/roi_heads/bbox_heads/bbox_head.h"
+
+#include <algorithm>
+
+#include "core/nn/init.h"
+#include "core/ops/elementwise.h"
+#include "core/ops/pool2d.h"
+#include "core/ops/reduce.h"
+#include "core/ops/shape_ops.h"
+#include "losses/accuracy.h"
+#include "models/find_or.h"
+
+namespace osprey {
+namespace {
+
+// mmdetection's default arguments.
+constexpr char kBBoxCoder[] =
+    "{type: DeltaXYWHBBoxCoder, target_means: [0., 0., 0., 0.], target_stds: [0.1, 0.1, 0.2, 0.2]}";
+constexpr char kLossCls[] = "{type: CrossEntropyLoss, use_sigmoid: false, loss_weight: 1.0}";
+constexpr char kLossBBox[] = "{type: SmoothL1Loss, beta: 1.0, loss_weight: 1.0}";
+
+// The pooled feature that a BBoxHead without further layers looks at.
+Shape pooled_shape(const ConfigNode& cfg) {
+  const int64_t channels = cfg.get("in_channels", int64_t{256});
+  const int64_t size = cfg.get("with_avg_pool", false) ? 1 : cfg.get("roi_feat_size", int64_t{7});
+  return {size, size, channels};
+}
+
+std::unique_ptr<Linear> make_linear(const Shape& in, int64_t out) {
+  return in.size() == 3 ? std::make_unique<Linear>(in, out) : std::make_unique<Linear>(in[0], out);
+}
+
+}  // namespace
+
+BBoxHead::BBoxHead(const ConfigNode& cfg) : BBoxHead(cfg, pooled_shape(cfg), pooled_shape(cfg)) {}
+
+BBoxHead::BBoxHead(const ConfigNode& cfg, const Shape& cls_in, const Shape& reg_in)
+    : with_avg_pool_(cfg.get("with_avg_pool", false)),
+      roi_feat_size_(cfg.get("roi_feat_size", int64_t{7})),
+      num_classes_(cfg.get("num_classes", int64_t{80})),
+      reg_class_agnostic_(cfg.get("reg_class_agnostic", false)),
+      bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),
+      loss_cls_(build<Loss>(find_or(cfg, "loss_cls", kLossCls))),
+      loss_bbox_(build<Loss>(find_or(cfg, "loss_bbox", kLossBBox))),
+      fc_cls_(add_child("fc_cls", make_linear(cls_in, num_classes_ + 1))),
+      fc_reg_(add_child("fc_reg", make_linear(reg_in, reg_class_agnostic_ ? 4 : 4 * num_classes_))) {
+  if (cfg.get("reg_decoded_bbox", false)) {
+    cfg["reg_decoded_bbox"].fail("reg_decoded_bbox is not implemented yet; only false is allowed");
+  }
+}
+
+void BBoxHead::init_weights(uint64_t seed) {
+  Module::init_weights(seed);
+  normal_init(*fc_cls_, seed, 0.01);
+  normal_init(*fc_reg_, seed, 0.001);
+}
+
+Variable BBoxHead::pool_if_asked(const Variable& roi_feats) const {
+  if (!with_avg_pool_) return roi_feats;
+  return avg_pool2d(roi_feats, {.kernel = roi_feat_size_, .stride = roi_feat_size_});
+}
+
+BBoxHead::Predictions BBoxHead::forward(const Variable& roi_feats) const {
+  const ModuleScope scope(path());
+  const Variable x = pool_if_asked(roi_feats);
+  return predict(x, x);
+}
+
+BBoxHead::Predictions BBoxHead::predict(const Variable& cls_feat, const Variable& reg_feat) const {
+  return {cast(fc_cls_->forward(cls_feat), DType::kF32), cast(fc_reg_->forward(reg_feat), DType::kF32)};
+}
+
+BBoxTargets BBoxHead::get_targets(const SamplingResults& sampled, const RCNNTrainCfg& cfg) const {
+  Tensors labels, label_weights, bbox_targets, bbox_weights;
+  for (const SamplingResult& image : sampled) {
+    const int64_t num_pos = image.pos_bboxes.dim(0);
+    const int64_t num_neg = image.neg_bboxes.dim(0);
+    const Device device = image.pos_bboxes.device();
+    for (const int64_t label : image.pos_gt_labels.to_vector<int64_t>()) {
+      if (label >= 0 && label < num_classes_) continue;
+      throw UserError(str_cat(path(), ": a ground truth has label ", label, ", allowed are 0..",
+                              num_classes_ - 1,
+                              "; set num_classes to the number of classes of the data set"));
+    }
+    labels.push_back(image.pos_gt_labels);
+    labels.push_back(Tensor::full({num_neg}, static_cast<double>(num_classes_), DType::kI64, device));
+    label_weights.push_back(Tensor::full({num_pos}, cfg.pos_weight, DType::kF32, device));
+    label_weights.push_back(Tensor::full({num_neg}, 1, DType::kF32, device));
+    bbox_targets.push_back(bbox_coder_->encode(image.pos_bboxes, image.pos_gt_bboxes));
+    bbox_targets.push_back(Tensor::zeros({num_neg, 4}, DType::kF32, device));
+    bbox_weights.push_back(Tensor::full({num_pos, 4}, 1, DType::kF32, device));
+    bbox_weights.push_back(Tensor::zeros({num_neg, 4}, DType::kF32, device));
+  }
+  return {concat(labels), concat(label_weights), concat(bbox_targets), concat(bbox_weights)};
+}
+
+LossDict BBoxHead::loss(const Predictions& predictions, const BBoxTargets& targets) const {
+  const ModuleScope scope(path());
+  const auto weights = targets.label_weights.to_vector<float>();
+  const auto counted = std::count_if(weights.begin(), weights.end(), [](float w) { return w > 0; });
+  LossDict losses;
+  losses.add("loss_cls", (*loss_cls_)(predictions.cls_score, targets.labels,
+                                      {targets.label_weights, std::max(1.0, static_cast<double>(counted))}));
+  losses.add("acc", accuracy(predictions.cls_score, targets.labels));
+  losses.add("loss_bbox", bbox_loss(predictions.bbox_pred, targets));
+  return losses;
+}
+
+// Over the positives, each with the deltas of its class, divided by the number of all RoIs.
+Variable BBoxHead::bbox_loss(const Variable& bbox_pred, const BBoxTargets& targets) const {
+  const auto labels = targets.labels.to_vector<int64_t>();
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] >= 0 && labels[i] < num_classes_) rows.push_back(static_cast<int64_t>(i));
+  }
+  const Tensor pos_inds = Tensor::from(rows, {static_cast<int64_t>(rows.size())}).to(targets.labels.device());
+  Variable pos_pred = gather_rows(bbox_pred, pos_inds);
+  if (rows.empty()) return sum(pos_pred);  // 0, and keeps the head on the tape
+  const auto gather = [&](const Tensor& all) { return gather_rows(all, pos_inds).value(); };
+  if (!reg_class_agnostic_) pos_pred = gather_group(pos_pred, gather(targets.labels), 4);
+  return (*loss_bbox_)(pos_pred, gather(targets.bbox_targets),
+                       {gather(targets.bbox_weights), static_cast<double>(labels.size())});
+}
+
+Tensor BBoxHead::regress_by_class(const Tensor& bboxes, const Tensor& labels, const Tensor& bbox_pred,
+                                  const ImgMeta& meta) const {
+  const Tensor deltas = reg_class_agnostic_ ? bbox_pred : gather_group(bbox_pred, labels, 4).value();
+  return bbox_coder_->decode(bboxes, deltas, meta.img_shape);
+}
+
+Tensor BBoxHead::foreground_argmax(const Tensor& cls_score) const {
+  const std::vector<float> scores = cls_score.to_vector<float>();
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < cls_score.dim(0); ++i) {
+    const float* row = &scores[i * (num_classes_ + 1)];
+    labels.push_back(std::max_element(row, row + num_classes_) - row);
+  }
+  return Tensor::from(labels, {cls_score.dim(0)}).to(cls_score.device());
+}
+
+MulticlassNmsResult BBoxHead::get_bboxes(const Tensor& bboxes, const Tensor& cls_score,
+                                         const Tensor& bbox_pred, const ImgMeta& meta, bool rescale,
+                                         const RCNNTestCfg& cfg) const {
+  const Tensor scores = softmax_rows(cls_score);
+  Tensor decoded = bbox_coder_->decode(bboxes, bbox_pred, meta.img_shape).to(kCPU);
+  if (rescale) {
+    float* xyxy = decoded.mutable_data<float>();
+    for (int64_t i = 0; i < decoded.numel(); ++i) xyxy[i] /= meta.scale_factor[i % 4];
+  }
+  return multiclass_nms(decoded.to(scores.device()), scores, cfg.score_thr, cfg.nms, cfg.max_per_img);
+}
+
+OSPREY_REGISTER(BBoxHead, BBoxHead);
+OSPREY_DEFINE_REGISTRY(BBoxHead, "bbox head");
+
+}  // namespace osprey

@@ -1,0 +1,88 @@
+#include "models/roi_heads/mask_heads/mask_head.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops/elementwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/shape_ops.h"
+#include "models/find_or.h"
+
+namespace osprey {
+namespace {
+
+constexpr char kLossMask[] = "{type: CrossEntropyLoss, use_mask: true, loss_weight: 1.0}";
+
+// Boxes (n, 4) clipped to the extent of the masks.
+Tensor clip_to(const Tensor& bboxes, int64_t h, int64_t w) {
+  Tensor clipped = bboxes.to(kCPU).clone();
+  float* xyxy = clipped.mutable_data<float>();
+  for (int64_t i = 0; i < clipped.numel(); ++i) {
+    xyxy[i] = std::clamp(xyxy[i], 0.0f, static_cast<float>(i % 2 == 0 ? w : h));
+  }
+  return clipped;
+}
+
+}  // namespace
+
+MaskHead::MaskHead(const ConfigNode& cfg)
+    : num_classes_(cfg.get("num_classes", int64_t{80})),
+      class_agnostic_(cfg.get("class_agnostic", false)),
+      loss_mask_(build<Loss>(find_or(cfg, "loss_mask", kLossMask))) {}
+
+Tensor MaskHead::get_targets(const SamplingResults& sampled, const std::vector<InstanceMasks>& gt_masks,
+                             const RCNNTrainCfg& cfg) const {
+  if (gt_masks.size() != sampled.size()) {
+    throw UserError(path() +
+                    ": the training batch has no gt_masks; the pipeline needs LoadAnnotations with "
+                    "with_mask: true, and 'gt_masks' in the keys of Collect");
+  }
+  const auto [mask_h, mask_w] = cfg.mask_size;
+  Tensors targets{Tensor({0, mask_h, mask_w}, DType::kF32)};
+  for (size_t i = 0; i < sampled.size(); ++i) {
+    const SamplingResult& image = sampled[i];
+    if (image.pos_bboxes.dim(0) == 0) continue;
+    const InstanceMask& any = gt_masks[i].at(0);
+    const Tensor bboxes = clip_to(image.pos_bboxes, any.h, any.w);
+    const Tensor cropped =
+        crop_and_resize(gt_masks[i], bboxes, image.pos_assigned_gt_inds.to(kCPU), mask_h, mask_w);
+    targets.push_back(cropped.to(DType::kF32));
+  }
+  return concat(targets).to(sampled[0].pos_bboxes.device());
+}
+
+// (n, m, m): the logits of each row's class.
+Variable MaskHead::of_class(const Variable& mask_pred, const Tensor& labels) const {
+  const Tensor channels = class_agnostic_ ? Tensor::zeros_like(labels) : labels;
+  return gather_channel(mask_pred, channels);
+}
+
+LossDict MaskHead::loss(const Variable& mask_pred, const Tensor& mask_targets, const Tensor& labels) const {
+  const ModuleScope scope(path());
+  LossDict losses;
+  losses.add("loss_mask", mask_pred.dim(0) == 0 ? sum(mask_pred)
+                                                : (*loss_mask_)(of_class(mask_pred, labels), mask_targets));
+  return losses;
+}
+
+Tensor MaskHead::probabilities(const Variable& mask_pred, const Tensor& labels) const {
+  return sigmoid(of_class(mask_pred, labels)).value();
+}
+
+std::vector<Rle> MaskHead::get_seg_masks(const Tensor& probabilities, const Tensor& bboxes,
+                                         const ImgMeta& meta, bool rescale, const RCNNTestCfg& cfg) const {
+  Tensor placed = bboxes.to(kCPU).clone();
+  auto [img_h, img_w] = meta.ori_shape;
+  if (rescale) {
+    float* xyxy = placed.mutable_data<float>();
+    for (int64_t i = 0; i < placed.numel(); ++i) xyxy[i] /= meta.scale_factor[i % 4];
+  } else {
+    img_h = std::lrint(static_cast<float>(img_h) * meta.scale_factor[1]);
+    img_w = std::lrint(static_cast<float>(img_w) * meta.scale_factor[0]);
+  }
+  return paste_masks(probabilities, placed.to(probabilities.device()), img_h, img_w, cfg.mask_thr_binary);
+}
+
+OSPREY_DEFINE_REGISTRY(MaskHead, "mask head");
+
+}  // namespace osprey

@@ -1,0 +1,68 @@
+#include "models/roi_heads/roi_extractors/single_roi_extractor.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace osprey {
+namespace {
+
+// One number for a square, or [h, w].
+std::array<int64_t, 2> read_size(const ConfigNode& cfg, const std::string& key) {
+  if (!cfg[key].is_list()) return {cfg.get<int64_t>(key), cfg.get<int64_t>(key)};
+  const auto size = cfg.get<std::vector<int64_t>>(key);
+  if (size.size() != 2) cfg[key].fail(str_cat(key, " must be one number or [h, w]"));
+  return {size[0], size[1]};
+}
+
+RoIAlignParams read_roi_layer(const ConfigNode& cfg) {
+  cfg.choice("type", "RoIAlign", {"RoIAlign"});
+  const auto [h, w] = read_size(cfg, "output_size");
+  RoIAlignParams params;
+  params.out_h = h;
+  params.out_w = w;
+  params.sampling_ratio = cfg.get("sampling_ratio", int64_t{0});
+  params.aligned = cfg.get("aligned", true);
+  params.max_pool = cfg.choice("pool_mode", "avg", {"avg", "max"}) == "max";
+  return params;
+}
+
+}  // namespace
+
+SingleRoIExtractor::SingleRoIExtractor(const ConfigNode& cfg)
+    : out_channels_(cfg.get<int64_t>("out_channels")), finest_scale_(cfg.get("finest_scale", 56.0f)) {
+  const RoIAlignParams layer = read_roi_layer(cfg["roi_layer"]);
+  for (const int64_t stride : cfg.get<std::vector<int64_t>>("featmap_strides")) {
+    roi_layers_.push_back(layer);
+    roi_layers_.back().spatial_scale = 1.0 / static_cast<double>(stride);
+  }
+  if (roi_layers_.empty()) cfg["featmap_strides"].fail("featmap_strides needs one stride at least");
+}
+
+Variable SingleRoIExtractor::forward(const Variables& feats, const Tensor& rois) const {
+  OSPREY_REQUIRE(feats.size() >= num_inputs(), path(), ": featmap_strides names ", num_inputs(),
+                 " levels, there are ", feats.size());
+  OSPREY_REQUIRE(feats[0].dim(3) == out_channels_, path(), ": out_channels is ", out_channels_,
+                 ", the maps have ", feats[0].dim(3));
+  const ModuleScope scope(path());
+  const Variables used(feats.begin(), feats.begin() + static_cast<int64_t>(num_inputs()));
+  return roi_align_levels(used, rois, map_roi_levels(rois), roi_layers_);
+}
+
+Tensor SingleRoIExtractor::map_roi_levels(const Tensor& rois) const {
+  const std::vector<float> values = rois.to_vector<float>();
+  const float last = static_cast<float>(num_inputs() - 1);
+  std::vector<int64_t> levels(rois.dim(0));
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const float* roi = &values[i * 5];
+    const float scale = std::sqrt((roi[3] - roi[1]) * (roi[4] - roi[2]));
+    const float level = std::floor(std::log2(scale / finest_scale_ + 1e-6f));
+    // A NaN RoI, which RoIAlign answers with zeros, belongs nowhere: level 0.
+    levels[i] = std::isnan(level) ? 0 : static_cast<int64_t>(std::clamp(level, 0.0f, last));
+  }
+  return Tensor::from(levels, {rois.dim(0)}).to(rois.device());
+}
+
+OSPREY_REGISTER(RoIExtractor, SingleRoIExtractor);
+
+}  // namespace osprey

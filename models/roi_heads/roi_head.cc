@@ -1,0 +1,7 @@
+#include "models/roi_heads/roi_head.h"
+
+namespace osprey {
+
+OSPREY_DEFINE_REGISTRY(RoIHead, "roi head");
+
+}  // namespace osprey

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/detection/detector.h"
+#include "core/nn/module.h"
+#include "core/registry/registry.h"
+
+namespace osprey {
+
+// The second stage of a detector: looks at regions. Built with its own keys and train_cfg, test_cfg.
+// Registered in models/roi_heads.
+class RoIHead : public Module {
+ public:
+  // feats: the neck's maps, finest first. proposals: per image f32 (n, 4) or (n, 5), in pixels of the
+  // network's input.
+  virtual LossDict forward_train(const Variables& feats, const Tensors& proposals,
+                                 const Batch& batch) const = 0;
+  // One result per image, grouped by class, best first within a class.
+  virtual std::vector<DetectionResult> simple_test(const Variables& feats, const Tensors& proposals,
+                                                   const std::vector<ImgMeta>& img_metas,
+                                                   bool rescale) const = 0;
+  // (module path, classes it was built for).
+  virtual std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const = 0;
+};
+
+OSPREY_DECLARE_REGISTRY(RoIHead);
+
+}  // namespace osprey

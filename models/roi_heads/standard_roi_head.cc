@@ -1,0 +1,103 @@
+#include "models/roi_heads/standard_roi_head.h"
+
+#include "core/bbox/transforms.h"
+#include "core/ops/shape_ops.h"
+
+namespace osprey {
+
+StandardRoIHead::StandardRoIHead(const ConfigNode& cfg) {
+  const ConfigNode shared_head = cfg.find("shared_head");
+  if (!shared_head.is_null()) shared_head.fail("shared_head (C4 detectors) is not implemented yet");
+  bbox_roi_extractor_ = add_child("bbox_roi_extractor", build<RoIExtractor>(cfg["bbox_roi_extractor"]));
+  bbox_head_ = add_child("bbox_head", build<BBoxHead>(cfg["bbox_head"]));
+  const ConfigNode mask_roi_extractor = cfg.find("mask_roi_extractor");
+  if (!cfg.find("mask_head").is_null()) {
+    mask_roi_extractor_ = mask_roi_extractor.is_null()
+                              ? bbox_roi_extractor_
+                              : add_child("mask_roi_extractor", build<RoIExtractor>(mask_roi_extractor));
+    mask_head_ = add_child("mask_head", build<MaskHead>(cfg["mask_head"]));
+  }
+  if (!cfg.find("train_cfg").is_null()) train_cfg_.emplace(cfg["train_cfg"]);
+  if (!cfg.find("test_cfg").is_null()) test_cfg_.emplace(cfg["test_cfg"]);
+}
+
+std::vector<std::pair<std::string, int64_t>> StandardRoIHead::num_classes_by_head() const {
+  std::vector<std::pair<std::string, int64_t>> heads{{bbox_head_->path(), bbox_head_->num_classes()}};
+  if (mask_head_) heads.emplace_back(mask_head_->path(), mask_head_->num_classes());
+  return heads;
+}
+
+LossDict StandardRoIHead::forward_train(const Variables& feats, const Tensors& proposals,
+                                        const Batch& batch) const {
+  OSPREY_REQUIRE(train_cfg_, path(), ": training needs model.train_cfg.rcnn");
+  const SamplingResults sampled = assign_and_sample(*train_cfg_, without_scores(proposals), batch, {});
+
+  const Variable bbox_feats = bbox_roi_extractor_->forward(feats, sampled_rois(sampled));
+  const BBoxHead::Predictions predictions = bbox_head_->forward(bbox_feats);
+  LossDict losses = bbox_head_->loss(predictions, bbox_head_->get_targets(sampled, *train_cfg_));
+
+  if (mask_head_) {
+    const Variable mask_pred = mask_head_->forward(positive_feats(feats, bbox_feats, sampled));
+    const Tensor mask_targets = mask_head_->get_targets(sampled, batch.gt_masks, *train_cfg_);
+    losses.merge("", mask_head_->loss(mask_pred, mask_targets, positive_labels(sampled)));
+  }
+  return losses;
+}
+
+// Features of the positives: cut anew, or the rows of the box features where the extractor is shared.
+Variable StandardRoIHead::positive_feats(const Variables& feats, const Variable& bbox_feats,
+                                         const SamplingResults& sampled) const {
+  if (!share_roi_extractor()) return mask_roi_extractor_->forward(feats, positive_rois(sampled));
+  std::vector<int64_t> rows;
+  int64_t first = 0;
+  for (const SamplingResult& image : sampled) {
+    for (int64_t i = 0; i < image.pos_bboxes.dim(0); ++i) rows.push_back(first + i);
+    first += image.pos_bboxes.dim(0) + image.neg_bboxes.dim(0);
+  }
+  const Tensor indices = Tensor::from(rows, {static_cast<int64_t>(rows.size())});
+  return gather_rows(bbox_feats, indices.to(bbox_feats.device()));
+}
+
+std::vector<DetectionResult> StandardRoIHead::simple_test(const Variables& feats, const Tensors& proposals,
+                                                          const std::vector<ImgMeta>& img_metas,
+                                                          bool rescale) const {
+  OSPREY_REQUIRE(test_cfg_, path(), ": testing needs model.test_cfg.rcnn");
+  const NoGradGuard no_grad;
+  const Tensors bboxes = without_scores(proposals);
+  const auto [cls_score, bbox_pred] =
+      bbox_head_->forward(bbox_roi_extractor_->forward(feats, bbox2roi(bboxes)));
+  const Tensors cls_scores = split_rows(cls_score.value(), bboxes);
+  const Tensors bbox_preds = split_rows(bbox_pred.value(), bboxes);
+  std::vector<Detections> detections;
+  std::vector<DetectionResult> results;
+  for (size_t i = 0; i < img_metas.size(); ++i) {
+    detections.push_back(Detections::from(
+        bbox_head_->get_bboxes(bboxes[i], cls_scores[i], bbox_preds[i], img_metas[i], rescale, *test_cfg_)));
+    results.push_back(to_result(detections.back()));
+  }
+  if (mask_head_) add_masks(feats, detections, img_metas, rescale, results);
+  return results;
+}
+
+void StandardRoIHead::add_masks(const Variables& feats, const std::vector<Detections>& detections,
+                                const std::vector<ImgMeta>& img_metas, bool rescale,
+                                std::vector<DetectionResult>& results) const {
+  Tensors bboxes, labels;
+  for (size_t i = 0; i < detections.size(); ++i) {
+    bboxes.push_back(detections[i].in_network_pixels(img_metas[i], rescale));
+    labels.push_back(detections[i].labels);
+    results[i].has_masks = true;
+  }
+  const Tensor mask_rois = bbox2roi(bboxes);
+  if (mask_rois.dim(0) == 0) return;
+  const Variable mask_pred = mask_head_->forward(mask_roi_extractor_->forward(feats, mask_rois));
+  const Tensors probabilities = split_rows(mask_head_->probabilities(mask_pred, concat(labels)), bboxes);
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i].masks =
+        mask_head_->get_seg_masks(probabilities[i], bboxes[i], img_metas[i], rescale, *test_cfg_);
+  }
+}
+
+OSPREY_REGISTER(RoIHead, StandardRoIHead);
+
+}  // namespace osprey
