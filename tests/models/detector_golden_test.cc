@@ -1,0 +1,128 @@
+#include <nlohmann/json.hpp>
+
+#include "models/detectors/two_stage_detector.h"
+#include "tests/models/model_golden.h"
+
+namespace osprey::testing {
+namespace {
+
+class DetectorGolden : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string file = std::string("detectors/") + GetParam();
+    const ConfigNode cfg = golden_model_cfg(file);
+    train_ = Golden::open(file + ".train");
+    test_ = Golden::open(file + ".test");
+    detector_ = build<Detector>(cfg);
+    require_all_read(cfg);
+    load_golden_weights(*detector_, Golden::open(file + ".weights"));
+    const std::string inputs = train_.json()["inputs"];
+    batch_ = golden_batch(Golden::open("detectors/" + inputs.substr(0, inputs.find('.'))));
+  }
+
+  double perturbed_loss() const { return train_.json()["perturbed_1e6_max_relative_change"]["loss"]; }
+
+  std::map<std::string, double> gradient_tolerances() const {
+    const double float64_error = train_.json()["float64_minus_float32"]["grad"];
+    std::map<std::string, double> tolerances;
+    for (const auto& [name, change] : train_.json()["perturbed_1e6_grad_change"].items()) {
+      tolerances[name] = golden_tolerance(float64_error, change.get<double>());
+    }
+    return tolerances;
+  }
+
+  Golden train_, test_;
+  std::unique_ptr<Detector> detector_;
+  Batch batch_;
+};
+
+TEST_P(DetectorGolden, LossesMatchTheReferenceInNameOrderAndValue) {
+  detector_->train();
+  const LossDict losses = detector_->forward_train(batch_);
+  std::vector<std::string> names, expected_names;
+  for (const auto& [name, value] : losses.entries()) {
+    names.push_back(name);
+    const double expected = train_.tensor("loss/" + name).item();
+    EXPECT_NEAR(value.value().item(), expected, 1e-4 * std::abs(expected)) << name;
+  }
+  // json keeps no order of keys: compare as sets here, and the order with the log line of the reference.
+  for (const std::string& name : train_.names("loss/")) expected_names.push_back(name.substr(5));
+  names.push_back("loss");
+  std::vector<std::string> sorted = names;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(sorted, expected_names);
+  EXPECT_EQ(names[0], "loss_rpn_cls");
+  EXPECT_EQ(names[1], "loss_rpn_bbox");
+  const double total = train_.tensor("loss/loss").item();
+  EXPECT_NEAR(losses.total().value().item(), total, std::max(3 * perturbed_loss(), 1e-5) * total);
+}
+
+TEST_P(DetectorGolden, GradientsMatchTheReference) {
+  detector_->train();
+  detector_->forward_train(batch_).total().backward();
+  const double float64_error = train_.json()["float64_minus_float32"]["grad"];
+  expect_golden_gradients(*detector_, train_, gradient_tolerances(), golden_tolerance(float64_error, 0));
+}
+
+// Of mask_rcnn_edge; the backbones of the others are in eval mode and must keep theirs.
+TEST_P(DetectorGolden, RunningStatisticsMatchTheReference) {
+  const StateDict before = detector_->state_dict();
+  detector_->train();
+  detector_->forward_train(batch_);
+  detector_->commit_buffers();
+  for (const auto& [name, buffer] : detector_->named_buffers()) {
+    const std::string post = "mid/post." + name;
+    const Tensor& expected = train_.has(post) ? train_.tensor(post) : *before.find(name);
+    EXPECT_TENSOR_NEAR(buffer->value.reshape({-1}), expected.reshape({-1}), 1e-6, 1e-5) << name;
+  }
+}
+
+TEST_P(DetectorGolden, ProposalsMatchTheReference) {
+  detector_->train(false);
+  const auto& detector = dynamic_cast<const TwoStageDetector&>(*detector_);
+  const Tensors proposals = detector.propose(first_image(batch_));
+  expect_same_boxes(proposals[0], {}, test_.tensor("proposals"), {}, 2e-3, 1e-5);
+}
+
+TEST_P(DetectorGolden, DetectionsMatchTheReference) {
+  detector_->train(false);
+  const DetectionResult result = detector_->simple_test(first_image(batch_), /*rescale=*/true).at(0);
+  const Tensor& expected = test_.tensor("dets");
+  ASSERT_EQ(result.bboxes.dim(0), expected.dim(0));
+  Tensor dets({expected.dim(0), 5}, DType::kF32);
+  for (int64_t i = 0; i < dets.dim(0); ++i) {
+    float* row = dets.mutable_data<float>() + i * 5;
+    std::copy_n(result.bboxes.data<float>() + i * 4, 4, row);
+    row[4] = result.scores.data<float>()[i];
+  }
+  expect_same_boxes(dets, result.labels, expected, test_.tensor("labels"), 5e-3, 2e-5);
+  EXPECT_EQ(result.has_masks, test_.has("masks"));
+}
+
+// Pixels whose interpolated probability lies within rounding of the threshold may fall on either side.
+TEST_P(DetectorGolden, MasksMatchTheReference) {
+  if (!test_.has("masks")) GTEST_SKIP() << "no mask branch";
+  detector_->train(false);
+  const DetectionResult result = detector_->simple_test(first_image(batch_), /*rescale=*/true).at(0);
+  const Tensor& expected = test_.tensor("masks");
+  ASSERT_EQ(static_cast<int64_t>(result.masks.size()), expected.dim(0));
+  int64_t different = 0;
+  for (int64_t i = 0; i < expected.dim(0); ++i) {
+    InstanceMask mask;
+    mask.h = result.masks[i].h;
+    mask.w = result.masks[i].w;
+    mask.rle = result.masks[i];
+    const Tensor bitmap = to_bitmap(mask);
+    ASSERT_EQ(bitmap.shape(), expected[i].shape());
+    for (int64_t k = 0; k < bitmap.numel(); ++k) {
+      different += bitmap.data<uint8_t>()[k] != expected[i].data<uint8_t>()[k];
+    }
+  }
+  EXPECT_LE(different, expected.numel() / 20000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, DetectorGolden, ::testing::Values(OSPREY_DETECTOR_CASES),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace osprey::testing

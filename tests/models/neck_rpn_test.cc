@@ -1,0 +1,152 @@
+#include <nlohmann/json.hpp>
+
+#include "models/dense_heads/rpn_head.h"
+#include "models/necks/fpn.h"
+#include "tests/models/model_golden.h"
+
+namespace osprey::testing {
+namespace {
+
+Variables golden_maps(const Golden& golden, const std::string& prefix) {
+  Variables maps;
+  for (int i = 0; golden.has(prefix + std::to_string(i)); ++i) {
+    maps.emplace_back(nchw_to_nhwc(golden.tensor(prefix + std::to_string(i))), /*requires_grad=*/true);
+  }
+  return maps;
+}
+
+class FPNGolden : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FPNGolden, MatchesTheReference) {
+  const std::string file = std::string("neck_rpn/") + GetParam();
+  const Golden golden = Golden::open(file);
+  const auto neck = build<Neck>(load_config(Golden::find_file(file + ".yaml"))["neck"]);
+  neck->assign_paths();
+  load_golden_weights(*neck, golden, "weight/");
+  const Variables inputs = golden_maps(golden, "in/");
+
+  const Variables outs = neck->forward(inputs);
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const Tensor& expected = golden.tensor("out/" + std::to_string(i));
+    EXPECT_LE(relative_l2(nhwc_to_nchw(outs[i].value()), expected), 2e-6) << "level " << i;
+  }
+  EXPECT_FALSE(golden.has("out/" + std::to_string(outs.size())));
+
+  const Variable loss = probe_loss(outs);
+  EXPECT_NEAR(loss.value().item(), golden.tensor("loss").item(), 1e-6);
+  loss.backward();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& expected = golden.tensor("grad_in/" + std::to_string(i));
+    const Tensor& grad = inputs[i].grad();  // undefined for a level below start_level
+    const Tensor actual = grad.defined() ? nhwc_to_nchw(grad) : Tensor::zeros_like(expected);
+    EXPECT_LE(relative_l2(actual, expected), 1e-5) << "level " << i;
+  }
+  expect_golden_gradients(*neck, golden, {}, 2e-5);
+
+  neck->commit_buffers();
+  for (const auto& [name, buffer] : neck->named_buffers()) {
+    EXPECT_TENSOR_NEAR(buffer->value.reshape({-1}), golden.tensor("post/" + name), 1e-6, 1e-5) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, FPNGolden,
+                         ::testing::Values("fpn", "fpn_bn", "fpn_gn", "fpn_norelu_on_input", "fpn_on_lateral",
+                                           "fpn_on_output_relu"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(FPNTest, ContradictingLevelsAreRefused) {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      FPN fpn(parse_config(text));
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message("{in_channels: [8, 16], out_channels: 4, num_outs: 1}").find("num_outs 1 is less"),
+            std::string::npos);
+  EXPECT_NE(message("{in_channels: [8, 16], out_channels: 4, num_outs: 2, start_level: 2}").find("0..1"),
+            std::string::npos);
+  EXPECT_NE(message("{in_channels: [8, 16], out_channels: 4, num_outs: 2, add_extra_convs: on_top}")
+                .find("on_lateral"),
+            std::string::npos);
+}
+
+class RPNGolden : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string file = std::string("neck_rpn/") + GetParam();
+    golden_ = Golden::open(file);
+    const ConfigNode root = load_config(Golden::find_file(file + ".yaml"));
+    head_ = build<DenseHead>(root["rpn_head"]
+                                 .with("train_cfg", root["train_cfg"]["rpn"])
+                                 .with("proposal_cfg", root["train_cfg"]["rpn_proposal"])
+                                 .with("test_cfg", root["test_cfg"]["rpn"]));
+    head_->assign_paths("rpn_head");
+    load_golden_weights(*head_, golden_, "weight/");
+    feats_ = golden_maps(golden_, "in/");
+    for (const auto& meta : golden_.json()["img_metas"]) {
+      ImgMeta img_meta;
+      img_meta.img_shape = {meta["img_shape"][0], meta["img_shape"][1]};
+      img_meta.pad_shape = {meta["pad_shape"][0], meta["pad_shape"][1]};
+      batch_.gt_bboxes.push_back(golden_.tensor("gt_bboxes/" + std::to_string(batch_.img_metas.size())));
+      batch_.img_metas.push_back(img_meta);
+    }
+  }
+
+  Golden golden_;
+  std::unique_ptr<DenseHead> head_;
+  Variables feats_;
+  Batch batch_;
+};
+
+TEST_P(RPNGolden, LossesAndGradientsMatchTheReference) {
+  const LossDict losses = head_->forward_train(feats_, batch_).losses;
+  for (const auto& [name, loss] : losses.entries()) {
+    const double expected = golden_.tensor(name).item();
+    EXPECT_NEAR(loss.value().item(), expected, 1e-5 * expected) << name;
+  }
+  losses.total().backward();
+  for (size_t l = 0; l < feats_.size(); ++l) {
+    const Tensor& expected = golden_.tensor("grad_in/" + std::to_string(l));
+    EXPECT_LE(relative_l2(nhwc_to_nchw(feats_[l].grad()), expected), 2e-5) << "level " << l;
+  }
+  expect_golden_gradients(*head_, golden_, {}, 2e-5);
+}
+
+TEST_P(RPNGolden, ProposalsMatchTheReference) {
+  const Tensors train = head_->forward_train(feats_, batch_).proposals;
+  const Tensors test = head_->simple_test_rpn(feats_, batch_.img_metas);
+  for (size_t i = 0; i < batch_.img_metas.size(); ++i) {
+    const std::string image = std::to_string(i);
+    expect_same_boxes(train[i], {}, golden_.tensor("proposals_train/" + image), {}, 1e-3, 1e-6);
+    expect_same_boxes(test[i], {}, golden_.tensor("proposals_test/" + image), {}, 1e-3, 1e-6);
+  }
+}
+
+TEST_P(RPNGolden, NonFiniteProposalsMakeTheLossNaN) {
+  Tensor& weight = head_->named_parameters().back().second->variable.mutable_value();  // rpn_reg.bias
+  weight.mutable_data<float>()[0] = NAN;
+  const DenseHead::TrainResult result = head_->forward_train(feats_, batch_);
+  EXPECT_TRUE(std::isnan(result.losses.total().value().item()));
+  for (const Tensor& proposals : result.proposals) EXPECT_TRUE(all_finite(proposals));
+}
+
+TEST_P(RPNGolden, ImagesWithoutObjectsGiveFiniteLossesAndGradients) {
+  for (Tensor& bboxes : batch_.gt_bboxes) bboxes = Tensor({0, 4}, DType::kF32);
+  const LossDict losses = head_->forward_train(feats_, batch_).losses;
+  ASSERT_EQ(losses.entries().size(), 2u);
+  EXPECT_GT(losses.entries()[0].second.value().item(), 0);
+  EXPECT_EQ(losses.entries()[1].second.value().item(), 0);
+  losses.total().backward();
+  for (const auto& [name, parameter] : head_->named_parameters()) {
+    ASSERT_TRUE(parameter->variable.grad().defined()) << name;
+    EXPECT_TRUE(all_finite(parameter->variable.grad())) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, RPNGolden, ::testing::Values("rpn_l1", "rpn_smoothl1_border0"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace osprey::testing

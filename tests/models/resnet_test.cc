@@ -1,0 +1,85 @@
+#include "models/backbones/resnet.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/models/model_golden.h"
+
+namespace osprey::testing {
+namespace {
+
+std::map<std::string, double> gradient_tolerances(const nlohmann::json& json) {
+  std::map<std::string, double> tolerances;
+  for (const auto& [name, error] : json["relative_l2_to_float64"]["grad"].items()) {
+    const double perturbed = json["grad_change_input_perturbed_1e6"].value(name, 0.0);
+    tolerances[name] = golden_tolerance(error.get<double>(), perturbed);
+  }
+  return tolerances;
+}
+
+class ResNetGolden : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string file = std::string("backbone/") + GetParam();
+    golden_ = Golden::open(file);
+    weights_ = Golden::open(file + ".weights");
+    backbone_ = build<Backbone>(load_config(Golden::find_file(file + ".yaml"))["backbone"]);
+    backbone_->assign_paths();
+    load_golden_weights(*backbone_, weights_);
+  }
+
+  void expect_outs(const Variables& outs, const std::string& prefix) {
+    const auto& errors = golden_.json()["relative_l2_to_float64"]["out"];
+    for (size_t i = 0; i < outs.size(); ++i) {
+      const Tensor& expected = golden_.tensor(prefix + std::to_string(i));
+      EXPECT_LE(relative_l2(nhwc_to_nchw(outs[i].value()), expected), golden_tolerance(errors[i], 0))
+          << prefix << i;
+    }
+  }
+
+  Golden golden_, weights_;
+  std::unique_ptr<Backbone> backbone_;
+};
+
+TEST_P(ResNetGolden, TrainingMatchesTheReference) {
+  backbone_->train();
+  const Variable img(nchw_to_nhwc(golden_.tensor("img")), /*requires_grad=*/true);
+  const Variables outs = backbone_->forward(img);
+  expect_outs(outs, "out/");
+  const Variable loss = probe_loss(outs);
+  // The loss is a sum of probes of both signs: its error is relative to the outputs', not to its own size.
+  EXPECT_NEAR(loss.value().item(), golden_.tensor("loss").item(), 2e-7);
+  loss.backward();
+  EXPECT_LE(relative_l2(nhwc_to_nchw(img.grad()), golden_.tensor("grad_img")), 2e-5);
+  expect_golden_gradients(*backbone_, golden_, gradient_tolerances(golden_.json()), 1e-5);
+}
+
+// Values are judged by mask_rcnn_edge and fpn_bn: the post/ tensors of these fixtures are the statistics
+// before the forward (num_batches_tracked is 0). Here: which of them move.
+TEST_P(ResNetGolden, FrozenAndEvaluatedNormsKeepTheirStatistics) {
+  const ConfigNode cfg =
+      load_config(Golden::find_file(std::string("backbone/") + GetParam() + ".yaml"))["backbone"];
+  backbone_->train();
+  backbone_->forward(nchw_to_nhwc(golden_.tensor("img")));
+  backbone_->commit_buffers();
+  for (const auto& [name, buffer] : backbone_->named_buffers()) {
+    if (!ends_with(name, "num_batches_tracked")) continue;
+    const bool in_stem = starts_with(name, "bn1");
+    const bool frozen = cfg.get("frozen_stages", -1) >= (in_stem ? 0 : name.at(5) - '0');
+    EXPECT_EQ(buffer->value.item(), cfg.get("norm_eval", true) || frozen ? 0 : 1) << name;
+  }
+}
+
+TEST_P(ResNetGolden, EvaluationMatchesTheReference) {
+  backbone_->train(false);
+  expect_outs(backbone_->forward(nchw_to_nhwc(golden_.tensor("img"))),
+              golden_.has("eval_out/0") ? "eval_out/" : "out/");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, ResNetGolden,
+                         ::testing::Values("resnet18_frozen", "resnet18_trainbn", "resnet50_caffe_frozen",
+                                           "resnet50_dilated_frozen", "resnet50_frozen", "resnet50_trainbn",
+                                           "resnetv1d50_trainbn", "resnext50_frozen", "resnext50_trainbn"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace osprey::testing
