@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/data/collate.h"
+#include "core/data/draw_sample.h"
 #include "core/data/pipelines/image_io.h"
 #include "core/mask/instance_mask.h"
 #include "tests/core/data/data_files.h"
@@ -133,6 +134,64 @@ TEST(RandomFlip, RefusesImpossibleRatios) {
             std::string::npos);
 }
 
+TEST(RandomCrop, MovesEverythingByTheSameWindow) {
+  for (int seed = 0; seed < 30; ++seed) {
+    Sample sample = annotated(80, 40);
+    // The image carries its coordinates, so that the window can be read off.
+    for (int y = 0; y < 40; ++y) {
+      for (int x = 0; x < 80; ++x) {
+        sample.img.at<cv::Vec3b>(y, x) = cv::Vec3b(static_cast<uint8_t>(x), static_cast<uint8_t>(y), 0);
+      }
+    }
+    const double whole = area(sample.gt_masks[0]);
+    run_transform("{type: RandomCrop, crop_size: [38, 60], bbox_clip_border: false}", sample, seed);
+    const auto corner = sample.img.at<cv::Vec3b>(0, 0);
+    ASSERT_EQ(sample.img.size(), cv::Size(60, 38));
+    EXPECT_EQ(sample.gt_bboxes[0][0], 10 - corner[0]);
+    EXPECT_EQ(sample.gt_bboxes[0][3], 25 - corner[1]);
+    EXPECT_EQ(sample.gt_masks[0].w, 60);
+    EXPECT_LE(area(sample.gt_masks[0]), whole);
+    EXPECT_EQ(sample.gt_semantic_seg.size(), sample.img.size());
+  }
+}
+
+TEST(RandomCrop, RejectsAWindowWithoutAnyBox) {
+  const auto crops_without_box = [](const std::string& more) {
+    int rejected = 0;
+    const auto crop = transform_of(str_cat("{type: RandomCrop, crop_size: [5, 5]", more, "}"));
+    for (int seed = 0; seed < 50; ++seed) {
+      Sample sample = annotated(80, 40);
+      CounterRng rng(seed);
+      const bool kept = crop->apply(sample, rng);
+      rejected += !kept;
+      EXPECT_EQ(sample.gt_labels.size(), sample.gt_bboxes.size());
+      EXPECT_EQ(sample.gt_masks.size(), sample.gt_bboxes.size());
+    }
+    return rejected;
+  };
+  EXPECT_GT(crops_without_box(""), 10);
+  EXPECT_EQ(crops_without_box(", allow_negative_crop: true"), 0);
+}
+
+TEST(RandomCrop, KnowsFourWaysToSizeItsWindow) {
+  const auto heights = [](const std::string& type_and_size) {
+    std::set<int> seen;
+    for (int seed = 0; seed < 60; ++seed) {
+      Sample sample = sample_of(image_of(80, 40));
+      run_transform(str_cat("{type: RandomCrop, ", type_and_size, "}"), sample, seed);
+      seen.insert(sample.img.rows);
+    }
+    return seen;
+  };
+  EXPECT_EQ(heights("crop_type: absolute, crop_size: [100, 10]"), std::set<int>{40});
+  EXPECT_EQ(heights("crop_type: absolute_range, crop_size: [10, 12]"), (std::set<int>{10, 11, 12}));
+  EXPECT_EQ(heights("crop_type: relative, crop_size: [0.5, 0.25]"), std::set<int>{20});
+  const std::set<int> drawn = heights("crop_type: relative_range, crop_size: [0.5, 0.25]");
+  EXPECT_GE(*drawn.begin(), 20);
+  EXPECT_LE(*drawn.rbegin(), 40);
+  EXPECT_GT(drawn.size(), 8u);
+}
+
 TEST(Pad, KeepsMasksAtTheSizeOfTheImage) {
   Sample sample = annotated(80, 40);
   run_transform("{type: Pad, size_divisor: 32, pad_val: {img: 9, seg: 3}}", sample);
@@ -223,6 +282,54 @@ TEST(LoadImageFromFile, NamesBrokenFiles) {
     EXPECT_EQ(message.rfind(folder / name, 0), 0u) << message;
     EXPECT_NE(message.find(problem), std::string::npos) << message;
   }
+}
+
+TEST(LoadImageFromFile, RepeatsGreyInThreeChannels) {
+  const testing::Folder folder;
+  cv::imwrite(folder / "grey.png", cv::Mat(4, 5, CV_8U, cv::Scalar(99)));
+  for (const char* color_type : {"color", "grayscale", "unchanged"}) {
+    Sample sample;
+    auto source = std::make_shared<SampleSource>();
+    source->filename = folder / "grey.png";
+    sample.source = source;
+    run_transform(str_cat("{type: LoadImageFromFile, to_float32: true, color_type: ", color_type, "}"),
+                  sample);
+    ASSERT_EQ(sample.img.type(), CV_32FC3) << color_type;
+    EXPECT_EQ(sample.img.at<cv::Vec3f>(3, 4), cv::Vec3f(99, 99, 99)) << color_type;
+    EXPECT_EQ(sample.meta.ori_shape, (std::array<int64_t, 2>{4, 5}));
+  }
+}
+
+TEST(LoadAnnotations, Poly2maskDecidesWhetherMasksAreResizedAsPixels) {
+  Sample sample = sample_of(image_of(80, 40));
+  auto source = std::make_shared<SampleSource>();
+  source->filename = "rendered";
+  source->bboxes = {{1, 1, 30, 30}};
+  source->labels = {0};
+  source->ann_ids = {5};
+  source->masks = {from_polygons({{1, 1, 30, 2, 10, 30}}, 40, 80)};
+  sample.source = source;
+  run_transform("{type: LoadAnnotations, with_mask: true, poly2mask: false}", sample);
+  EXPECT_TRUE(sample.gt_masks.at(0).is_polygon());
+  run_transform("{type: LoadAnnotations, with_mask: true}", sample);
+  EXPECT_FALSE(sample.gt_masks.at(0).is_polygon());
+  EXPECT_TRUE(bitwise_equal(to_bitmap(sample.gt_masks[0]), to_bitmap(source->masks[0])));
+}
+
+TEST(FormatTransforms, MakeFloatsOfBytes) {
+  for (const char* yaml : {"{type: DefaultFormatBundle}", "{type: ImageToTensor, keys: [img]}"}) {
+    Sample sample = sample_of(image_of(4, 4));
+    run_transform(yaml, sample);
+    EXPECT_EQ(sample.img.type(), CV_32FC3) << yaml;
+    EXPECT_EQ(sample.img.at<cv::Vec3f>(0, 0), cv::Vec3f(1, 2, 3)) << yaml;
+  }
+}
+
+TEST(DrawSample, MarksMasksAndBoxes) {
+  const Sample sample = annotated(80, 40);
+  const cv::Mat drawn = draw_sample(sample, {"a", "b", "c", "d", "e"});
+  EXPECT_NE(drawn.at<cv::Vec3b>(22, 28), sample.img.at<cv::Vec3b>(22, 28));
+  EXPECT_EQ(drawn.at<cv::Vec3b>(38, 70), sample.img.at<cv::Vec3b>(38, 70));
 }
 
 TEST(LoadImageFromFile, TheEndOfAThumbnailIsNotTheEndOfTheImage) {
