@@ -21,6 +21,7 @@ constexpr int64_t kRoILanes = 1;
 #else
 constexpr int64_t kRoILanes = 256;
 #endif
+constexpr int64_t kRoIRun = 4;  // samples along an axis whose weights are merged
 constexpr int kMaxRoILevels = 8;
 
 // Sample i of a bin along one axis lies at start + (i + 0.5) * size / count. Those outside [begin, end) lie
@@ -85,6 +86,36 @@ OSPREY_HD AxisTap<A> axis_tap(A x, int64_t extent) {
   return tap;
 }
 
+// The pixels along one axis that a run of samples touches. Bilinear weights are products over the axes, so
+// the average of a bin is a sum over pixels that reads each once, however many samples share it.
+template <typename A>
+struct AxisWeights {
+  int count = 0;
+  int64_t pixel[2 * kRoIRun];
+  A weight[2 * kRoIRun];
+
+  OSPREY_HD AxisWeights(const BinSamples<A>& samples, int64_t begin, int64_t end, int64_t extent) {
+    for (int64_t i = begin; i < end; ++i) {
+      const AxisTap<A> tap = axis_tap(samples.at(i), extent);
+      if (!tap.inside) continue;
+      add(tap.low, tap.low_weight);
+      add(tap.high, tap.high_weight);
+    }
+  }
+
+ private:
+  OSPREY_HD void add(int64_t at, A amount) {
+    if (amount == 0) return;
+    for (int k = count - 1; k >= 0 && k >= count - 2; --k) {  // samples ascend: only the last two can match
+      if (pixel[k] != at) continue;
+      weight[k] += amount;
+      return;
+    }
+    pixel[count] = at;
+    weight[count++] = amount;
+  }
+};
+
 // Offsets (in elements) of the four neighbours of a sample, channel 0, and their weights.
 template <typename A>
 struct SampleTap {
@@ -111,6 +142,22 @@ struct RoIBin {
   OSPREY_HD A count() const {
     const A all = y.count * x.count;
     return all > 1 ? all : A(1);
+  }
+
+  // visit(offset, weight) for every pixel that the sum of the samples consists of; offset in elements.
+  template <typename Visit>
+  OSPREY_HD void for_each_pixel(const Visit& visit) const {
+    for (int64_t i = y.begin; i < y.end; i += kRoIRun) {
+      const AxisWeights<A> v(y, i, i + kRoIRun < y.end ? i + kRoIRun : y.end, h);
+      if (v.count == 0) continue;
+      for (int64_t j = x.begin; j < x.end; j += kRoIRun) {
+        const AxisWeights<A> u(x, j, j + kRoIRun < x.end ? j + kRoIRun : x.end, w);
+        for (int a = 0; a < v.count; ++a) {
+          const int64_t row = (image * h + v.pixel[a]) * w;
+          for (int b = 0; b < u.count; ++b) visit((row + u.pixel[b]) * channels, v.weight[a] * u.weight[b]);
+        }
+      }
+    }
   }
 
   // visit(index, tap) for every sample near the map; returns how many those are.
@@ -180,18 +227,46 @@ struct RoIGrid {
   }
 };
 
-// sum[c] += the bilinear value of `map` at a sample, for n channels from `c` on.
+// Adds weighted pixels to sums of n channels, four at a time: the sums are read and written less often.
 template <typename T, typename A>
-OSPREY_HD inline void add_bilinear(const T* map, const SampleTap<A>& tap, int64_t n, A* sum) {
-  const T *p = map + tap.offset[0], *q = map + tap.offset[1], *r = map + tap.offset[2],
-          *s = map + tap.offset[3];
-  const A a = tap.weight[0], b = tap.weight[1], c = tap.weight[2], d = tap.weight[3];
-  OSPREY_SIMD
-  for (int64_t i = 0; i < n; ++i) {
-    sum[i] += a * static_cast<A>(p[i]) + b * static_cast<A>(q[i]) + c * static_cast<A>(r[i]) +
-              d * static_cast<A>(s[i]);
+struct PixelSum {
+  const T* map;
+  int64_t n;
+  A* sum;
+  int pending = 0;
+  const T* pixel[4];
+  A weight[4];
+
+  OSPREY_HD PixelSum(const T* map_, int64_t n_, A* sum_) : map(map_), n(n_), sum(sum_) {}
+
+  OSPREY_HD void add(int64_t offset, A amount) {
+    pixel[pending] = map + offset;
+    weight[pending++] = amount;
+    if (pending == 4) add_four();
   }
-}
+
+  OSPREY_HD void add_four() {
+    const T *p = pixel[0], *q = pixel[1], *r = pixel[2], *s = pixel[3];
+    const A a = weight[0], b = weight[1], c = weight[2], d = weight[3];
+    OSPREY_SIMD
+    for (int64_t i = 0; i < n; ++i) {
+      sum[i] += a * static_cast<A>(p[i]) + b * static_cast<A>(q[i]) + c * static_cast<A>(r[i]) +
+                d * static_cast<A>(s[i]);
+    }
+    pending = 0;
+  }
+
+  // After the last add().
+  OSPREY_HD void add_rest() {
+    for (int k = 0; k < pending; ++k) {
+      const T* p = pixel[k];
+      const A a = weight[k];
+      OSPREY_SIMD
+      for (int64_t i = 0; i < n; ++i) sum[i] += a * static_cast<A>(p[i]);
+    }
+    pending = 0;
+  }
+};
 
 template <typename T, typename A>
 struct RoIAlignAverage {
@@ -207,8 +282,9 @@ struct RoIAlignAverage {
       for (int64_t i = 0; i < n; ++i) sum[i] = 0;
       A divisor = 1;
       if (found) {
-        const T* map = static_cast<const T*>(grid.levels[bin.level].map) + c;
-        bin.for_each_sample([&](int64_t, const SampleTap<A>& tap) { add_bilinear(map, tap, n, sum); });
+        PixelSum<T, A> pixels(static_cast<const T*>(grid.levels[bin.level].map) + c, n, sum);
+        bin.for_each_pixel([&](int64_t offset, A weight) { pixels.add(offset, weight); });
+        pixels.add_rest();
         divisor = bin.count();
       }
       T* target = out + row * grid.channels + c;
@@ -230,14 +306,11 @@ struct RoIAlignAverageGrad {
     const T* g = grad + row * grid.channels;
     A* map = static_cast<A*>(grid.levels[bin.level].map);
     const A divisor = bin.count();
-    bin.for_each_sample([&](int64_t, const SampleTap<A>& tap) {
-      for (int corner = 0; corner < 4; ++corner) {
-        const A weight = tap.weight[corner] / divisor;
-        if (weight == 0) continue;
-        A* target = map + tap.offset[corner];
-        OSPREY_SIMD
-        for (int64_t c = begin; c < end; ++c) atomic_add(target + c, weight * static_cast<A>(g[c]));
-      }
+    bin.for_each_pixel([&](int64_t offset, A weight) {
+      const A share = weight / divisor;
+      A* target = map + offset;
+      OSPREY_SIMD
+      for (int64_t c = begin; c < end; ++c) atomic_add(target + c, share * static_cast<A>(g[c]));
     });
   }
 };
@@ -259,7 +332,7 @@ struct RoIAlignMax {
         const T* map = static_cast<const T*>(grid.levels[bin.level].map) + c;
         const int64_t visited = bin.for_each_sample([&](int64_t index, const SampleTap<A>& tap) {
           A value = 0;
-          add_bilinear(map, tap, 1, &value);
+          for (int k = 0; k < 4; ++k) value += tap.weight[k] * static_cast<A>(map[tap.offset[k]]);
           if (winner >= 0 && !(value > best) && value == value) return;
           best = value;
           winner = static_cast<int32_t>(index);
