@@ -60,26 +60,54 @@ Axis sample_axis(float box_begin, float box_end, int64_t size, int64_t bins) {
 }
 
 // The decoded pixels [x0, x0 + w) x [y0, y0 + h) of a mask.
-struct Patch {
-  int64_t x0, y0, w;
-  std::vector<float> pixels;                                                       // row-major
-  const float* row(int64_t y) const { return pixels.data() + (y - y0) * w - x0; }  // indexed by image column
-};
-
-Patch decode_patch(const ColumnSpans& columns, const Axis& x_axis, const Axis& y_axis) {
-  Patch patch{x_axis.first, y_axis.first, x_axis.last - x_axis.first + 1, {}};
-  const int64_t h = y_axis.last - y_axis.first + 1;
-  patch.pixels.assign(static_cast<size_t>(patch.w * h), 0.0f);
-  for (int64_t x = x_axis.first; x <= x_axis.last; ++x) {
-    columns.for_each(x, [&](Span span) {
-      const int64_t end = std::min(span.y1, y_axis.last + 1);
-      for (int64_t y = std::max(span.y0, y_axis.first); y < end; ++y) {
-        patch.pixels[(y - patch.y0) * patch.w + (x - patch.x0)] = 1.0f;
-      }
-    });
+class Patch {
+ public:
+  Patch(const ColumnSpans& columns, const Axis& x_axis, const Axis& y_axis)
+      : x0_(x_axis.first), y0_(y_axis.first), w_(x_axis.last - x_axis.first + 1) {
+    const int64_t h = y_axis.last - y_axis.first + 1;
+    pixels_.assign(static_cast<size_t>(w_ * h), 0.0f);
+    column_sums_.assign(static_cast<size_t>(w_ * (h + 1)), 0);
+    mark_span_ends(columns, h);
+    // Row by row from the one above: the mask from its spans' ends, and the sums; both loops vectorise.
+    for (int64_t y = 0; y < h; ++y) {
+      float* row = pixels_.data() + y * w_;
+      const int32_t* above = column_sums_.data() + y * w_;
+      for (int64_t x = 0; y > 0 && x < w_; ++x) row[x] += row[x - w_];
+      for (int64_t x = 0; x < w_; ++x)
+        column_sums_[(y + 1) * w_ + x] = above[x] + static_cast<int32_t>(row[x]);
+    }
   }
-  return patch;
-}
+
+  // Indexed by image column.
+  const float* row(int64_t y) const { return pixels_.data() + (y - y0_) * w_ - x0_; }
+
+  // For the image rows that the taps read: entry x - x0 counts their pixels inside the mask left of column x.
+  std::vector<int64_t> ones_before(const std::vector<Tap>& y_taps) const {
+    const int32_t* top = column_sums_.data() + (y_taps.front().low - y0_) * w_;
+    const int32_t* bottom = column_sums_.data() + (y_taps.back().high + 1 - y0_) * w_;
+    std::vector<int64_t> before(static_cast<size_t>(w_) + 1, 0);
+    for (int64_t x = 0; x < w_; ++x) before[x + 1] = before[x] + bottom[x] - top[x];
+    return before;
+  }
+  int64_t x0() const { return x0_; }
+
+ private:
+  // +1 on the first row of each span, -1 behind its last.
+  void mark_span_ends(const ColumnSpans& columns, int64_t h) {
+    for (int64_t x = 0; x < w_; ++x) {
+      columns.for_each(x0_ + x, [&](Span span) {
+        const int64_t begin = std::max(span.y0 - y0_, int64_t{0}), end = span.y1 - y0_;
+        if (begin >= h || end <= begin) return;
+        pixels_[begin * w_ + x] += 1.0f;
+        if (end < h) pixels_[end * w_ + x] -= 1.0f;
+      });
+    }
+  }
+
+  int64_t x0_, y0_, w_;
+  std::vector<float> pixels_;         // row-major
+  std::vector<int32_t> column_sums_;  // (h + 1, w): pixels inside the mask above each
+};
 
 float average(const Patch& patch, const std::vector<Tap>& y_taps, const std::vector<Tap>& x_taps,
               float count) {
@@ -95,18 +123,34 @@ float average(const Patch& patch, const std::vector<Tap>& y_taps, const std::vec
   return sum / count;
 }
 
+// Writes one row of bins. Most bins see only zeros or only ones, and need no arithmetic.
+void target_row(const Patch& patch, const Axis& x_axis, const Axis& y_axis, const std::vector<Tap>& y_taps,
+                uint8_t* target) {
+  const std::vector<int64_t> before = patch.ones_before(y_taps);
+  const int64_t rows = y_taps.back().high - y_taps.front().low + 1;
+  const int64_t samples = x_axis.grid * y_axis.grid;
+  for (const std::vector<Tap>& x_taps : x_axis.bins) {
+    uint8_t& bin = *target++;
+    if (x_taps.empty()) continue;
+    const int64_t left = x_taps.front().low - patch.x0(), right = x_taps.back().high + 1 - patch.x0();
+    const int64_t ones = before[right] - before[left];
+    if (ones == 0) continue;
+    const bool none_left_out = static_cast<int64_t>(y_taps.size() * x_taps.size()) == samples;
+    bin = (ones == rows * (right - left) && none_left_out) ||
+          average(patch, y_taps, x_taps, static_cast<float>(samples)) >= 0.5f;
+  }
+}
+
 // Writes the (out_h, out_w) target of one box.
 void bitmap_target(const ColumnSpans& columns, int64_t h, int64_t w, const float* box, int64_t out_h,
                    int64_t out_w, uint8_t* target) {
   std::fill(target, target + out_h * out_w, uint8_t{0});
   const Axis x_axis = sample_axis(box[0], box[2], w, out_w), y_axis = sample_axis(box[1], box[3], h, out_h);
   if (x_axis.first > x_axis.last || y_axis.first > y_axis.last) return;  // no sample hits the image
-  const Patch patch = decode_patch(columns, x_axis, y_axis);
-  const auto count = static_cast<float>(x_axis.grid * y_axis.grid);
+  const Patch patch(columns, x_axis, y_axis);
   for (int64_t y = 0; y < out_h; ++y) {
-    for (int64_t x = 0; x < out_w; ++x) {
-      *target++ = average(patch, y_axis.bins[y], x_axis.bins[x], count) >= 0.5f;
-    }
+    const std::vector<Tap>& y_taps = y_axis.bins[y];
+    if (!y_taps.empty()) target_row(patch, x_axis, y_axis, y_taps, target + y * out_w);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "core/mask/rle.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/error.h"
 #include "core/mask/rle_spans.h"
@@ -11,13 +12,29 @@ namespace {
 // Columns per tile of encode(): the row-major bitmap is read in cache lines, not in single bytes.
 constexpr int64_t kTile = 64;
 
+// `column` holds 0 and 1 only.
 void encode_column(const uint8_t* column, int64_t h, int64_t x, RleBuilder& builder) {
-  int64_t y = 0;
-  while (y < h) {
-    const auto first = static_cast<const uint8_t*>(std::find(column + y, column + h, uint8_t{1}));
-    const auto last = static_cast<const uint8_t*>(std::find(first, column + h, uint8_t{0}));
-    builder.add_span(x, {first - column, last - column});
-    y = last - column;
+  const auto find = [&](int value, int64_t from) {
+    const void* found = std::memchr(column + from, value, static_cast<size_t>(h - from));
+    return found ? static_cast<const uint8_t*>(found) - column : h;
+  };
+  for (int64_t y = find(1, 0); y < h;) {
+    const int64_t end = find(0, y);
+    builder.add_span(x, {y, end});
+    y = find(1, end);
+  }
+}
+
+// Transposes the columns [x0, x0 + columns) of a bitmap into `tile` as 0 and 1. Most of an image is outside
+// the mask: such stretches of a row are only looked at.
+void fill_tile(const uint8_t* bitmap, int64_t h, int64_t w, int64_t x0, int64_t columns,
+               std::vector<uint8_t>& tile) {
+  static constexpr uint8_t kZeros[kTile] = {};
+  std::fill(tile.begin(), tile.end(), uint8_t{0});
+  for (int64_t y = 0; y < h; ++y) {
+    const uint8_t* row = bitmap + y * w + x0;
+    if (std::memcmp(row, kZeros, static_cast<size_t>(columns)) == 0) continue;
+    for (int64_t x = 0; x < columns; ++x) tile[x * h + y] = row[x] != 0;
   }
 }
 
@@ -83,9 +100,7 @@ Rle encode(const uint8_t* bitmap, int64_t h, int64_t w) {
   std::vector<uint8_t> tile(static_cast<size_t>(kTile * h));  // column by column
   for (int64_t x0 = 0; x0 < w; x0 += kTile) {
     const int64_t columns = std::min(kTile, w - x0);
-    for (int64_t y = 0; y < h; ++y) {
-      for (int64_t x = 0; x < columns; ++x) tile[x * h + y] = bitmap[y * w + x0 + x] != 0;
-    }
+    fill_tile(bitmap, h, w, x0, columns, tile);
     for (int64_t x = 0; x < columns; ++x) encode_column(tile.data() + x * h, h, x0 + x, builder);
   }
   return builder.finish();
