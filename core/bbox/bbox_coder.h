@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include "core/autograd/variable.h"
 #include "core/registry/registry.h"
-#include "core/tensor/tensor.h"
 
 namespace osprey {
 
@@ -19,6 +19,9 @@ class BBoxCoder {
   // when max_shape {h, w} is given.
   virtual Tensor decode(const Tensor& bboxes, const Tensor& deltas,
                         std::optional<std::array<int64_t, 2>> max_shape) const = 0;
+  // The same on the tape, with a gradient for the deltas (losses on decoded boxes).
+  virtual Variable decode(const Tensor& bboxes, const Variable& deltas,
+                          std::optional<std::array<int64_t, 2>> max_shape) const = 0;
   // Numbers that describe one box.
   virtual int64_t encode_size() const { return 4; }
 };

@@ -15,8 +15,19 @@ class DeltaXYWHBBoxCoder final : public BBoxCoder {
   Tensor encode(const Tensor& bboxes, const Tensor& gt_bboxes) const override;
   Tensor decode(const Tensor& bboxes, const Tensor& deltas,
                 std::optional<std::array<int64_t, 2>> max_shape) const override;
+  // No gradient beyond the clamp of dw, dh, nor for a corner beyond the border.
+  Variable decode(const Tensor& bboxes, const Variable& deltas,
+                  std::optional<std::array<int64_t, 2>> max_shape) const override;
 
  private:
+  struct Limits {  // of the corners: [low, right] x [low, bottom]
+    float low, right, bottom;
+  };
+  Limits limits_of(const std::optional<std::array<int64_t, 2>>& max_shape) const;
+  Tensor decode_grad(const Tensor& bboxes, const Tensor& deltas, const Limits& limits,
+                     const Tensor& grad) const;
+  std::array<float, 4> denormalised(const float* delta) const;
+
   std::array<float, 4> means_, stds_;
   bool clip_border_;
 };

@@ -55,6 +55,23 @@ TEST(DeltaXYWHBBoxCoder, EncodesAndDecodesAsTheReference) {
   EXPECT_EQ(checked, 18);
 }
 
+TEST(DeltaXYWHBBoxCoder, DecodedBoxesPassTheReferencesGradient) {
+  const Golden golden = Golden::open("ops/bbox_coder");
+  int checked = 0;
+  for (const std::string& name : golden.cases()) {
+    if (!golden.has(name + "/grad_deltas")) continue;
+    SCOPED_TRACE(name);
+    const nlohmann::json& params = golden.json()["cases"][name]["params"];
+    const Variable deltas(golden.tensor(name + "/deltas"), /*requires_grad=*/true);
+    coder_of(params)
+        ->decode(golden.tensor(name + "/rois"), deltas, shape_of(params["max_shape"]))
+        .backward(golden.tensor(name + "/grad_out"));
+    EXPECT_TENSOR_NEAR(deltas.grad(), golden.tensor(name + "/grad_deltas"), 1e-5, 1e-4);
+    ++checked;
+  }
+  EXPECT_EQ(checked, 12);
+}
+
 TEST(DeltaXYWHBBoxCoder, DecodeUndoesEncode) {
   Tensor boxes = testing::uniform({50, 4}, 0, 100, 1), targets = testing::uniform({50, 4}, 0, 100, 2);
   for (Tensor* tensor : {&boxes, &targets}) {
