@@ -28,9 +28,16 @@ double read_scale(const ConfigNode& node) {
 
 }  // namespace
 
+std::string scale_text(double scale) {
+  if (scale >= 1 && scale < 0x1p63 && scale == std::floor(scale))
+    return std::to_string(static_cast<int64_t>(scale));
+  return str_cat(scale);
+}
+
 LossScaler::LossScaler(const ConfigNode& loss_scale) : max_(std::numeric_limits<double>::infinity()) {
-  if (loss_scale.is_null()) return;
-  if (loss_scale.is_map()) {
+  if (loss_scale.is_null()) {
+    state_.scale = 512;
+  } else if (loss_scale.is_map()) {
     read_dict(loss_scale);
   } else if (loss_scale.is<double>()) {
     state_.scale = read_scale(loss_scale);
@@ -41,6 +48,7 @@ LossScaler::LossScaler(const ConfigNode& loss_scale) : max_(std::numeric_limits<
   } else {
     loss_scale.fail("must be a number, 'dynamic' or a dict");
   }
+  first_scale_ = state_.scale;
 }
 
 void LossScaler::read_dict(const ConfigNode& cfg) {
@@ -115,14 +123,15 @@ void LossScaler::grow() {
 
 int LossScaler::search_length() const {
   if (!dynamic()) return 0;
-  const double halvings = std::log2(std::max(state_.scale, 2.0));
+  const double halvings = std::log2(std::max(first_scale_, 2.0));
   const double per_step = rule_ == Rule::kMmcv ? std::log2(factor_) : -std::log2(backoff_);
   return static_cast<int>(std::ceil(halvings / std::max(per_step, 0.01)) * static_cast<double>(hysteresis_));
 }
 
 std::string LossScaler::describe() const {
-  if (!dynamic()) return str_cat(state_.scale, " (static)");
-  return str_cat("dynamic from ", state_.scale, ", x", factor_, " every ", window_, " clean iterations");
+  if (!dynamic()) return scale_text(state_.scale) + " (static)";
+  return str_cat("dynamic from ", scale_text(state_.scale), ", x", factor_, " every ", window_,
+                 " clean iterations");
 }
 
 }  // namespace osprey

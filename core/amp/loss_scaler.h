@@ -7,6 +7,9 @@
 
 namespace osprey {
 
+// A loss scale for the log: "4294967296", never "4.29497e+09".
+std::string scale_text(double scale);
+
 // The factor on the loss that lifts small gradients into half's range, and how it follows overflows.
 //
 // `loss_scale` in YAML: absent or null: static 512; a number (`512.` or `512`): static; 'dynamic': mmcv's
@@ -61,6 +64,7 @@ class LossScaler {
   double max_;
   int64_t hysteresis_ = 1;
   State state_;
+  double first_scale_;
 };
 
 }  // namespace osprey

@@ -11,6 +11,7 @@ MasterWeights::MasterWeights(Module& model) : model_(model) {
     masters_.push_back(std::make_unique<MasterParameter>(MasterParameter{
         name, parameter->variable.value(), Tensor(), parameter->layout, parameter->requires_grad()}));
     parameters_.push_back(parameter);
+    grad_buffers_.emplace_back();
   }
 }
 
@@ -45,12 +46,27 @@ std::vector<std::string> MasterWeights::take_grads(double loss_scale) {
     variable.zero_grad();
     MasterParameter& master = *masters_[i];
     const bool accumulate = master.grad.defined();
-    if (!accumulate) master.grad = Tensor(master.value.shape(), DType::kF32, master.value.device());
     bool finite = true;
-    unscale_kernel(grad.device(), grad, factor, accumulate, master.grad, &finite);
+    if (!accumulate && factor == 1 && grad.dtype() == DType::kF32) {
+      master.grad = grad;  // nothing to convert
+      finite = all_finite(grad);
+    } else {
+      add_grad(i, grad, factor, accumulate, &finite);
+    }
     if (!finite) bad.push_back(master.name);
   }
   return bad;
+}
+
+// Writes into a buffer that is kept between iterations: fresh memory for every gradient would cost more in
+// page faults than the arithmetic.
+void MasterWeights::add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, bool* finite) {
+  MasterParameter& master = *masters_[i];
+  Tensor& buffer = grad_buffers_[i];
+  if (!buffer.defined()) buffer = Tensor(master.value.shape(), DType::kF32, master.value.device());
+  if (accumulate && !master.grad.shares_storage(buffer)) buffer.copy_from(master.grad);
+  unscale_kernel(grad.device(), grad, factor, accumulate, buffer, finite);
+  master.grad = buffer;
 }
 
 void MasterWeights::drop_grads() {

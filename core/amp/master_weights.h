@@ -52,10 +52,13 @@ class MasterWeights {
   StateDict state_dict() const;
 
  private:
+  void add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, bool* finite);
+
   Module& model_;
   DType precision_ = DType::kF32;
   std::vector<std::unique_ptr<MasterParameter>> masters_;
   std::vector<Parameter*> parameters_;  // parameters_[i] belongs to masters_[i]
+  Tensors grad_buffers_;  // grad_buffers_[i] holds masters_[i]->grad when that is not the model's
 };
 
 // Who computes in what and why, one line per part of the model, for the log: counts of layers by dtype, and

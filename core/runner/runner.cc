@@ -1,0 +1,259 @@
+#include "core/runner/runner.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <ctime>
+
+#include "core/base/logging.h"
+#include "core/base/parallel.h"
+#include "core/optim/param_groups.h"
+#include "core/runner/resume_report.h"
+#include "core/runner/version.h"
+
+namespace osprey {
+
+OSPREY_DEFINE_REGISTRY(Runner, "runner");
+
+namespace {
+
+std::string local_time() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  ctime_r(&now, text);
+  std::string result = text;
+  while (!result.empty() && result.back() == '\n') result.pop_back();
+  return result;
+}
+
+std::string host_info() {
+  char host[256] = "unknown";
+  ::gethostname(host, sizeof host - 1);
+  const char* user = std::getenv("USER");
+  return str_cat(user ? user : "unknown", "@", host);
+}
+
+std::string describe_workflow(const std::vector<WorkflowStep>& workflow) {
+  std::vector<std::string> steps;
+  for (const WorkflowStep& step : workflow)
+    steps.push_back(str_cat("('", step.train ? "train" : "val", "', ", step.count, ")"));
+  return "[" + join(steps) + "]";
+}
+
+// The values of one forward pass as numbers for the log, their total included.
+void stage_losses(const LossDict& losses, int64_t images, LogBuffer& buffer) {
+  for (const auto& [name, value] : losses.entries()) buffer.stage(name, value.value().item(), images);
+  buffer.stage("loss", losses.total().value().item(), images);
+}
+
+// Fire drills see every op of their iteration; nothing is installed otherwise.
+class DrillObserver {
+ public:
+  explicit DrillObserver(FireDrill& drill) : active_(drill.armed()) {
+    if (active_) set_op_observer([&drill](const OpEvent& event) { drill.on_op(event); });
+  }
+  ~DrillObserver() {
+    if (active_) set_op_observer(nullptr);
+  }
+  DrillObserver(const DrillObserver&) = delete;
+  DrillObserver& operator=(const DrillObserver&) = delete;
+
+ private:
+  bool active_;
+};
+
+}  // namespace
+
+Runner::Runner(const ConfigNode&) {}
+Runner::~Runner() = default;
+
+void Runner::set_up(const RunnerContext& context) {
+  context_ = context;
+  model().assign_paths();
+  fire_drill_ = FireDrill(config().find("debug"));
+  fire_drill_.check(model());
+  skips_ = std::make_unique<SkipMonitor>(config());
+  weights_ = std::make_unique<MasterWeights>(model());
+  const ConfigNode optimizer_cfg = config()["optimizer"];
+  optimizer_ = build<Optimizer>(optimizer_cfg);
+  optimizer_->set_groups(build_param_groups(optimizer_cfg, *optimizer_, weights_->trainable()));
+}
+
+void Runner::register_hook(std::unique_ptr<Hook> hook, std::optional<Priority> priority) {
+  const Priority own = priority.value_or(hook->priority());
+  if (StepHook* step = hook->as_step_hook()) {
+    if (step_hook_ != nullptr) {
+      throw UserError(str_cat("two optimizer hooks: ", step_hook_->name(), " and ", hook->name(),
+                              "; set optimizer_config.type instead of adding one to custom_hooks"));
+    }
+    step_hook_ = step;
+  }
+  size_t place = hooks_.size();
+  while (place > 0 && static_cast<int>(priorities_[place - 1]) > static_cast<int>(own)) --place;
+  hooks_.insert(hooks_.begin() + static_cast<int64_t>(place), std::move(hook));
+  priorities_.insert(priorities_.begin() + static_cast<int64_t>(place), own);
+}
+
+void Runner::check() {
+  if (step_hook_ == nullptr) throw UserError("no optimizer hook is registered");
+  const std::string bad = first_nonfinite(weights_->state_dict());
+  if (!bad.empty()) throw UserError("weights already non-finite before the first iteration: " + bad);
+  call_hooks([&](Hook& hook) { hook.check(*this); });
+}
+
+void Runner::run(const std::vector<WorkflowStep>& workflow) {
+  check();
+  log_info(str_cat("Start running, host: ", host_info(), ", work_dir: ", work_dir()));
+  log_info("Hooks will be executed in the following order:\n" + hook_order());
+  log_info(str_cat("workflow: ", describe_workflow(workflow), ", ", extent()));
+  call_hooks([&](Hook& hook) { hook.before_run(*this); });
+  load_hook_states();
+  train_all(workflow);
+  call_hooks([&](Hook& hook) { hook.after_run(*this); });
+}
+
+void Runner::throw_if_stopped() const {
+  if (stop_requested_) throw Interrupted(str_cat("interrupted after iteration ", iter_));
+}
+
+void Runner::train_iter() {
+  inside_iteration_ = true;
+  log_buffer_.begin_iter(iter_);
+  snapshot_hooks();
+  fire_drill_.begin(iter_);
+  call_hooks([&](Hook& hook) { hook.before_train_iter(*this); });
+  const Verdict verdict = attempt();
+  switch (verdict.kind) {
+    case Verdict::Kind::kCommitted:
+      commit();
+      break;
+    case Verdict::Kind::kAccumulating:
+      call_hooks([&](Hook& hook) { hook.after_accumulated_iter(*this); });
+      break;
+    case Verdict::Kind::kSkipped:
+      roll_back(verdict.event);
+      break;
+  }
+  inside_iteration_ = false;
+  ++iter_;
+}
+
+Verdict Runner::attempt() {
+  const DrillObserver observer(fire_drill_);
+  const LossDict losses = model().forward_train(batch_);
+  stage_losses(losses, batch_.size(), log_buffer_);
+  return step_hook_->train_step(*this, losses);
+}
+
+void Runner::commit() {
+  model().commit_buffers();
+  log_buffer_.commit();
+  skips_->committed();
+  call_hooks([&](Hook& hook) { hook.after_train_iter(*this); });
+}
+
+void Runner::roll_back(const NonFiniteEvent& event) {
+  model().discard_buffers();
+  weights_->drop_grads();
+  log_buffer_.drop();
+  restore_hooks();
+  const std::string reason = skips_->skipped(*this, event);
+  call_hooks([&](Hook& hook) { hook.after_skipped_iter(*this, reason); });
+}
+
+void Runner::val_iter() {
+  const NoGradGuard no_grad;
+  log_buffer_.begin_iter(inner_iter_);
+  call_hooks([&](Hook& hook) { hook.before_val_iter(*this); });
+  stage_losses(model().forward_train(batch_), batch_.size(), log_buffer_);
+  log_buffer_.commit();
+  model().discard_buffers();
+  call_hooks([&](Hook& hook) { hook.after_val_iter(*this); });
+}
+
+void Runner::backward(const Variable& loss, double seed) {
+  loss.backward(seed);
+  fire_drill_.poison_gradients(model());
+}
+
+void Runner::snapshot_hooks() {
+  hook_snapshots_.clear();
+  for (const auto& hook : hooks_) {
+    if (!hook->restore_on_skip()) continue;
+    StateDict state, copy;
+    hook->save_state(state);
+    for (const auto& [name, tensor] : state.entries()) copy.put(name, tensor.clone());
+    hook_snapshots_[state_name(*hook)] = std::move(copy);
+  }
+}
+
+void Runner::restore_hooks() {
+  for (const auto& hook : hooks_) {
+    const auto snapshot = hook_snapshots_.find(state_name(*hook));
+    if (snapshot != hook_snapshots_.end()) hook->load_state(snapshot->second);
+  }
+}
+
+// "EMAHook", and "EMAHook.1" for a second one.
+std::string Runner::state_name(const Hook& hook) const {
+  int same = 0;
+  for (const auto& other : hooks_) {
+    if (other.get() == &hook) break;
+    if (other->name() == hook.name()) ++same;
+  }
+  return same == 0 ? hook.name() : str_cat(hook.name(), ".", same);
+}
+
+Device Runner::model_device() const {
+  return weights_->all().empty() ? kCPU : weights_->all()[0]->value.device();
+}
+
+Checkpoint Runner::checkpoint() {
+  Checkpoint checkpoint;
+  checkpoint.meta = {epoch_ + (epoch_finished_ ? 1 : 0),
+                     iter_ + (inside_iteration_ ? 1 : 0),
+                     seed(),
+                     config().to_yaml(),
+                     exp_name(),
+                     classes(),
+                     kVersion,
+                     local_time(),
+                     num_threads(),
+                     str_cat(model_device())};
+  checkpoint.weights = weights_->state_dict();
+  checkpoint.optimizer = optimizer_->state_dict();
+  for (const auto& hook : hooks_) {
+    StateDict state;
+    hook->save_state(state);
+    if (state.size() > 0) checkpoint.hooks[state_name(*hook)] = std::move(state);
+  }
+  return checkpoint;
+}
+
+void Runner::resume(const Checkpoint& checkpoint, const std::string& path) {
+  const std::string bad = first_nonfinite(checkpoint.weights);
+  if (!bad.empty()) throw UserError(str_cat(path, ": weights already non-finite: ", bad));
+  const LoadReport report = model().load_state_dict(checkpoint.weights);
+  if (!report.missing.empty() || !report.mismatched.empty()) {
+    throw UserError(str_cat(path, ": cannot resume, the checkpoint does not fit the model: missing [",
+                            join(report.missing), "], mismatched [", join(report.mismatched),
+                            "]; use load_from to start from its weights"));
+  }
+  for (const std::string& name : optimizer_->load_state_dict(checkpoint.optimizer))
+    log_warning(path + ": optimizer state '" + name + "' belongs to no trainable parameter; ignored");
+  epoch_ = checkpoint.meta.epoch;
+  iter_ = checkpoint.meta.iter;
+  resumed_hooks_ = checkpoint.hooks;
+  report_resume(*this, checkpoint.meta, path);
+  log_info(str_cat("resumed epoch ", epoch_, ", iter ", iter_));
+}
+
+void Runner::load_hook_states() {
+  for (const auto& hook : hooks_) {
+    const auto state = resumed_hooks_.find(state_name(*hook));
+    if (state != resumed_hooks_.end()) hook->load_state(state->second);
+  }
+  resumed_hooks_.clear();
+}
+
+}  // namespace osprey

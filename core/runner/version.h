@@ -1,0 +1,7 @@
+#pragma once
+
+namespace osprey {
+
+inline constexpr char kVersion[] = "0.1.0";
+
+}  // namespace osprey

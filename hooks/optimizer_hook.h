@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/optim/clip_grad.h"
+#include "core/runner/step_hook.h"
+#include "hooks/accumulation_window.h"
+
+namespace osprey {
+
+// `optimizer_config: {grad_clip: {max_norm, norm_type}}`: backward, clip, step, in f32. The norm before
+// clipping is logged as grad_norm, clipped or not.
+// Keys: grad_clip; max_consecutive_skips (10): so many iterations in a row without a finite gradient end the
+// run.
+class OptimizerHook : public StepHook {
+ public:
+  explicit OptimizerHook(const ConfigNode& cfg);
+
+  void before_run(Runner& runner) override;
+  Verdict train_step(Runner& runner, const LossDict& losses) override;
+  int max_consecutive_skips() const override { return max_consecutive_skips_.value_or(kDefaultSkips); }
+  void save_state(StateDict& state) const override;
+  void load_state(const StateDict& state) override;
+
+ protected:
+  static constexpr int kDefaultSkips = 10;
+
+  // The loss terms that are not finite.
+  static std::vector<std::string> nonfinite_losses(const LossDict& losses);
+  // A skip that also costs the rest of the accumulation window.
+  Verdict skip(Runner& runner, NonFiniteEvent event);
+  static Verdict window_lost();
+  // Clips and steps the masters, logs grad_norm, rounds the masters into the model. The gradients are finite.
+  // False, with nothing changed, when their norm is not.
+  bool clip_and_step(Runner& runner);
+
+  GradClip grad_clip_;
+  std::optional<int> max_consecutive_skips_;
+  AccumulationWindow window_;
+  Runner* runner_ = nullptr;  // set by before_run()
+};
+
+}  // namespace osprey

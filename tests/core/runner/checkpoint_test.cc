@@ -1,0 +1,86 @@
+#include "core/runner/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/runner/hook_state.h"
+#include "tests/golden.h"
+
+namespace osprey {
+namespace {
+
+std::string path_of(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+Checkpoint example() {
+  Checkpoint checkpoint;
+  checkpoint.meta = {3, 120, 42, "optimizer:\n  lr: 0.02\n", "exp", {"cat", "dög"}, "0.1.0", "now", 2, "cpu"};
+  checkpoint.weights.put("backbone.conv1.weight", testing::uniform({2, 3, 1, 1}, -1, 1, 1));
+  checkpoint.optimizer.put("backbone.conv1.weight.momentum_buffer", testing::uniform({2, 3, 1, 1}, -1, 1, 2));
+  put_number(checkpoint.hooks["EvalHook"], "best_score", 0.1);
+  put_text(checkpoint.hooks["EvalHook"], "best_ckpt", "best.safetensors");
+  checkpoint.hooks["EMAHook.1"].put("average.a.b", testing::uniform({4}, 0, 1, 3));
+  return checkpoint;
+}
+
+TEST(Checkpoint, SurvivesTheDisk) {
+  const std::string path = path_of("c.safetensors");
+  write_checkpoint(path, example());
+  const Checkpoint back = read_checkpoint(path);
+  EXPECT_EQ(back.meta.epoch, 3);
+  EXPECT_EQ(back.meta.iter, 120);
+  EXPECT_EQ(back.meta.seed, 42u);
+  EXPECT_EQ(back.meta.classes, (std::vector<std::string>{"cat", "dög"}));
+  EXPECT_EQ(back.meta.config, "optimizer:\n  lr: 0.02\n");
+  EXPECT_EQ(back.meta.num_threads, 2);
+  EXPECT_TRUE(bitwise_equal(*back.weights.find("backbone.conv1.weight"),
+                            *example().weights.find("backbone.conv1.weight")));
+  EXPECT_NE(back.optimizer.find("backbone.conv1.weight.momentum_buffer"), nullptr);
+  EXPECT_EQ(find_number(back.hooks.at("EvalHook"), "best_score"), 0.1);
+  EXPECT_EQ(find_text(back.hooks.at("EvalHook"), "best_ckpt"), "best.safetensors");
+  EXPECT_NE(back.hooks.at("EMAHook.1").find("average.a.b"), nullptr);
+  EXPECT_EQ(read_checkpoint_meta(path).iter, 120);
+}
+
+TEST(Checkpoint, ACutFileIsAUserError) {
+  const std::string path = path_of("cut.safetensors");
+  write_checkpoint(path, example());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 3);
+  EXPECT_THROW(read_checkpoint(path), UserError);
+  EXPECT_THROW(read_checkpoint(path_of("missing.safetensors")), UserError);
+}
+
+TEST(Checkpoint, FindsTheFirstNonFiniteTensor) {
+  Checkpoint checkpoint = example();
+  EXPECT_EQ(first_nonfinite(checkpoint), "");
+  checkpoint.optimizer.put("x.exp_avg",
+                           Tensor::full({2}, std::numeric_limits<double>::quiet_NaN(), DType::kF32));
+  EXPECT_EQ(first_nonfinite(checkpoint), "x.exp_avg");
+}
+
+class Model final : public Module {
+ public:
+  Model() { weight_ = add_parameter("weight", Tensor::zeros({2}, DType::kF32)); }
+  Parameter* weight_;
+};
+
+TEST(LoadWeights, ReportsWhatDoesNotMatchAndRefusesStrangers) {
+  Model model;
+  StateDict state;
+  state.put("other", Tensor::zeros({1}, DType::kF32));
+  EXPECT_THROW(load_weights(model, state, "a.safetensors"), UserError);
+  state.put("weight", Tensor::from<float>({1, 2}, {2}));
+  ::testing::internal::CaptureStdout();
+  load_weights(model, state, "a.safetensors");
+  const std::string log = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(log.find("unexpected key in source state_dict: other"), std::string::npos) << log;
+  EXPECT_EQ(model.weight_->variable.value().to_doubles()[1], 2);
+  state.put("weight", Tensor::full({2}, std::numeric_limits<double>::infinity(), DType::kF32));
+  EXPECT_THROW(load_weights(model, state, "a.safetensors"), UserError);
+}
+
+}  // namespace
+}  // namespace osprey
