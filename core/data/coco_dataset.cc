@@ -190,6 +190,10 @@ CocoReference CocoDataset::reference() const {
 
 EvalReport CocoDataset::evaluate(const std::vector<DetectionResult>& results,
                                  const EvalOptions& options) const {
+  if (images_.size() < file_.images.size() && !test_mode()) {
+    log_warning(str_cat(file_.path, ": evaluated without test_mode, i.e. on the ", size(), " of ",
+                        file_.images.size(), " images that training would use"));
+  }
   return evaluate_coco(reference(), results, options);
 }
 

@@ -7,10 +7,11 @@
 namespace osprey {
 namespace {
 
-std::vector<std::unique_ptr<Dataset>> build_all(const ConfigNode& list) {
+std::vector<std::unique_ptr<Dataset>> build_all(const ConfigNode& list, bool test_mode) {
   if (!list.is_list() || list.size() == 0) list.fail("must be a list of datasets");
   std::vector<std::unique_ptr<Dataset>> datasets;
-  for (const ConfigNode& item : list.items()) datasets.push_back(build_dataset(item));
+  for (const ConfigNode& item : list.items())
+    datasets.push_back(test_mode ? build_test_dataset(item) : build_dataset(item));
   return datasets;
 }
 
@@ -33,7 +34,8 @@ std::vector<std::unique_ptr<Dataset>> build_for_each_file(const ConfigNode& cfg)
 
 }  // namespace
 
-ConcatDataset::ConcatDataset(const ConfigNode& cfg) : ConcatDataset(build_all(cfg["datasets"])) {
+ConcatDataset::ConcatDataset(const ConfigNode& cfg)
+    : ConcatDataset(build_all(cfg["datasets"], cfg.get("test_mode", false))) {
   if (!cfg.get("separate_eval", true)) {
     cfg["separate_eval"].fail("COCO datasets are evaluated one by one: use true");
   }
@@ -50,8 +52,9 @@ ConcatDataset::ConcatDataset(std::vector<std::unique_ptr<Dataset>> datasets)
   }
 }
 
-std::unique_ptr<ConcatDataset> ConcatDataset::of(const ConfigNode& cfg) {
-  return std::make_unique<ConcatDataset>(cfg.is_list() ? build_all(cfg) : build_for_each_file(cfg));
+std::unique_ptr<ConcatDataset> ConcatDataset::of(const ConfigNode& cfg, bool test_mode) {
+  return std::make_unique<ConcatDataset>(cfg.is_list() ? build_all(cfg, test_mode)
+                                                       : build_for_each_file(cfg));
 }
 
 std::pair<const Dataset*, int64_t> ConcatDataset::locate(int64_t index) const {

@@ -14,10 +14,10 @@ namespace osprey {
 // evaluates COCO datasets.
 class ConcatDataset final : public Dataset {
  public:
-  explicit ConcatDataset(const ConfigNode& cfg);  // keys: datasets, separate_eval
+  explicit ConcatDataset(const ConfigNode& cfg);  // keys: datasets, separate_eval, test_mode
   explicit ConcatDataset(std::vector<std::unique_ptr<Dataset>> datasets);
   // From a list of dataset configs, or from one whose ann_file (and img_prefix, seg_prefix) is a list.
-  static std::unique_ptr<ConcatDataset> of(const ConfigNode& cfg);
+  static std::unique_ptr<ConcatDataset> of(const ConfigNode& cfg, bool test_mode);
 
   int64_t size() const override { return begins_.back(); }
   const std::vector<std::string>& classes() const override { return datasets_[0]->classes(); }

@@ -43,5 +43,7 @@ OSPREY_DECLARE_REGISTRY(Dataset);
 // Builds what `data.train`, `data.val` or `data.test` names: a dataset, or the concatenation of several when
 // it is a list or its ann_file is one.
 std::unique_ptr<Dataset> build_dataset(const ConfigNode& cfg);
+// The same with test_mode set, for evaluation: no image is left out. mmdetection does so for val and test.
+std::unique_ptr<Dataset> build_test_dataset(const ConfigNode& cfg);
 
 }  // namespace osprey

@@ -20,8 +20,9 @@ namespace {
 
 std::string coco128() {
   if (const char* folder = std::getenv("OSPREY_COCO128_DIR")) return folder;
-  for (std::filesystem::path folder = std::filesystem::current_path(); folder != folder.root_path();
-       folder = folder.parent_path()) {
+  // Bazel runs tests elsewhere; a fixture is a link into the repository.
+  std::filesystem::path folder = std::filesystem::canonical(testing::Golden::find_file("ops/pipeline.json"));
+  for (; folder != folder.root_path(); folder = folder.parent_path()) {
     const auto candidate = folder / "../shared/data/coco128";
     if (std::filesystem::is_directory(candidate)) return candidate.string();
   }

@@ -82,6 +82,20 @@ TEST_F(CocoDatasetTest, KeepsAnImageWithOnlyCrowdsAndDropsOneWithoutAnnotations)
             1);
 }
 
+TEST_F(CocoDatasetTest, LeavesNothingOutWhenBuiltForATest) {
+  folder_.write("a.json", coco_json(a_ + "," + b_, coco_annotation(1, 1, 3, "[2, 2, 20, 20]")));
+  const ConfigNode one = config("classes: [cat, dog]");
+  EXPECT_EQ(build_dataset(one)->size(), 1);
+  EXPECT_EQ(build_test_dataset(one)->size(), 2);
+  EXPECT_EQ(build_test_dataset(one.with("ann_file", parse_config("f: [a.json, a.json]")["f"]))->size(), 4);
+  const ConfigNode list =
+      parse_config(str_cat("l: [", "{type: ConcatDataset, datasets: [{type: CocoDataset, classes: ",
+                           "[cat, dog], ann_file: a.json, img_prefix: img, data_root: ", folder_.path(),
+                           ", pipeline: ", kTrainPipeline, "}]}]"))["l"];
+  EXPECT_EQ(build_dataset(list)->size(), 1);
+  EXPECT_EQ(build_test_dataset(list)->size(), 2);
+}
+
 TEST_F(CocoDatasetTest, DropsSmallImagesInTrainingOnly) {
   const std::string images = a_ + "," + coco_image(2, "b.jpg", 31, 400);
   const std::string annotations =
