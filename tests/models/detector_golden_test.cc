@@ -44,6 +44,7 @@ TEST_P(DetectorGolden, LossesMatchTheReferenceInNameOrderAndValue) {
     names.push_back(name);
     const double expected = train_.tensor("loss/" + name).item();
     EXPECT_NEAR(value.value().item(), expected, 1e-4 * std::abs(expected)) << name;
+    RecordProperty(name + "_relative_error", str_cat(std::abs(value.value().item() / expected - 1)));
   }
   // json keeps no order of keys: compare as sets here, and the order with the log line of the reference.
   for (const std::string& name : train_.names("loss/")) expected_names.push_back(name.substr(5));
