@@ -11,8 +11,9 @@
 namespace osprey {
 namespace {
 
-// mmcv writes milliseconds after a comma and level names in capitals; its log tools rely on both.
-constexpr char kPattern[] = "%Y-%m-%d %H:%M:%S,%e - osprey - %l - %v";
+// mmcv writes milliseconds after a comma and level names in capitals; its log tools rely on both. spdlog's own
+// names are lower case, so log() puts them in front of the message.
+constexpr char kPattern[] = "%Y-%m-%d %H:%M:%S,%e - osprey - %v";
 
 spdlog::logger& process_logger() {
   static spdlog::logger& instance = []() -> spdlog::logger& {
@@ -62,7 +63,7 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 void log(LogLevel level, const std::string& message) {
   const std::lock_guard<std::mutex> lock(sinks_mutex());
-  process_logger().log(spdlog_level(level), message);
+  process_logger().log(spdlog_level(level), std::string(level_name(level)) + " - " + message);
 }
 
 void set_log_level(const std::string& name) {
