@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osprey {
+
+// The command line of tools/train, mmdetection's train.py.
+struct TrainOptions {
+  std::string config;
+  std::string work_dir;      // "" : the config's work_dir, else ./work_dirs/<stem of the config>
+  std::string resume_from;   // a checkpoint
+  bool auto_resume = false;  // from the newest checkpoint of the work dir, when there is one
+  bool no_validate = false;
+  std::optional<uint64_t> seed;
+  bool deterministic = false;
+  std::vector<std::string> cfg_options;  // "a.b=1"
+  std::string device;                    // "", cpu or cuda
+  bool check = false;                    // build everything, train nothing
+};
+
+}  // namespace osprey

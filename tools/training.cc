@@ -1,0 +1,198 @@
+#include "tools/training.h"
+
+#include <ctime>
+#include <filesystem>
+#include <random>
+
+#include "core/base/logging.h"
+#include "core/io/atomic_file.h"
+#include "core/registry/plugin.h"
+#include "core/runner/environment.h"
+#include "hooks/default_hooks.h"
+#include "hooks/eval_hook.h"
+#include "tools/device_choice.h"
+#include "tools/interrupt_guard.h"
+
+namespace osprey {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d_%H%M%S", &local);
+  return text;
+}
+
+std::string text_or(const ConfigNode& node, const std::string& fallback) {
+  return node.is_null() ? fallback : node.as<std::string>();
+}
+
+// Keys that mean something to other tools, to several processes, or to mmdetection only.
+void mark_foreign_keys(const ConfigNode& config) {
+  for (const char* key :
+       {"dist_params", "gpu_ids", "device", "exp_name", "opencv_num_threads", "mp_start_method"})
+    config.find(key).mark_read();
+  const ConfigNode data = config["data"];
+  for (const char* key : {"test", "val", "train_dataloader", "val_dataloader", "test_dataloader"})
+    data.find(key).mark_read();
+}
+
+// mmcv's older configs say total_epochs instead of a runner block.
+ConfigNode runner_config(const ConfigNode& config) {
+  const ConfigNode runner = config.find("runner");
+  if (!runner.is_null()) return runner;
+  return parse_config("{type: EpochBasedRunner}", "runner")
+      .with("max_epochs", config.get<int64_t>("total_epochs"));
+}
+
+}  // namespace
+
+Training::Training(const TrainOptions& options) : options_(options) {
+  config_ = load_plugins(load_config(options.config, options.cfg_options));
+  stem_ = fs::path(options.config).stem();
+  set_log_level(config_.get("log_level", "INFO"));
+  choose_device(options.device);
+  open_work_dir();
+  choose_seed();
+  build_data();
+  build_model();
+  build_runner();
+  mark_foreign_keys(config_);
+  require_all_read(config_);
+  load_checkpoints();
+}
+
+void Training::open_work_dir() {
+  work_dir_ = options_.work_dir;
+  const ConfigNode configured = config_.find("work_dir");
+  if (work_dir_.empty()) work_dir_ = text_or(configured, "./work_dirs/" + stem_);
+  timestamp_ = time_stamp();
+  resume_path_ = options_.resume_from;
+  const ConfigNode resume_from = config_.find("resume_from");
+  if (resume_path_.empty()) resume_path_ = text_or(resume_from, "");
+  const bool wants_latest = config_.get("auto_resume", false) || options_.auto_resume;
+  if (resume_path_.empty() && wants_latest) resume_path_ = find_latest_checkpoint(work_dir_);
+  load_from_ = text_or(config_.find("load_from"), "");
+  if (options_.check) return;
+  std::error_code error;
+  fs::create_directories(work_dir_, error);
+  if (error) throw UserError(str_cat("work_dir ", work_dir_, ": ", error.message()));
+  add_log_file(work_dir_ + "/" + timestamp_ + ".log");
+  write_file_atomically(work_dir_ + "/" + stem_ + ".yaml", config_.to_yaml());
+  const std::string rule(60, '-');
+  log_info("Environment info:\n" + rule + "\n" + environment_info() + "\n" + rule);
+  log_info("Distributed training: False");
+  log_info("Config:\n" + config_.to_yaml());
+}
+
+// --seed, else the config's, else that of the run to be continued, else a fresh one: never none, so that
+// every run can be repeated.
+void Training::choose_seed() {
+  const ConfigNode configured = config_.find("seed");
+  if (options_.seed) {
+    seed_ = *options_.seed;
+  } else if (!configured.is_null()) {
+    seed_ = static_cast<uint64_t>(configured.as<int64_t>());
+  } else if (!resume_path_.empty()) {
+    seed_ = read_checkpoint_meta(resume_path_).seed;
+  } else {
+    seed_ = std::random_device{}();
+  }
+  const bool deterministic = config_.get("deterministic", false) || options_.deterministic;
+  log_info(str_cat("Set random seed to ", seed_, ", deterministic: ", deterministic ? "True" : "False"));
+}
+
+void Training::build_data() {
+  const ConfigNode data = config_["data"];
+  LoaderOptions loader = read_loader_options(data);
+  loader.seed = seed_;
+  train_set_ = build_dataset(data["train"]);
+  const ConfigNode flows = config_.find("workflow");
+  const auto add = [&](bool train, int64_t count) {
+    // As mmdetection: losses on the validation images need the training pipeline.
+    const std::shared_ptr<const Dataset> set =
+        train ? train_set_ : build_dataset(data["val"].with("pipeline", data["train"]["pipeline"]));
+    sources_.push_back(std::make_unique<DataLoader>(set, loader));
+    workflow_.push_back({train, count, sources_.back().get()});
+  };
+  if (flows.is_null()) return add(true, 1);
+  for (const ConfigNode& flow : flows.items()) {
+    if (flow.size() != 2) flow.fail("a step of the workflow is [train | val, count]");
+    const std::string mode = flow.at(0).as<std::string>();
+    if (mode != "train" && mode != "val") flow.fail("unknown mode '" + mode + "'; allowed: train, val");
+    add(mode == "train", flow.at(1).as<int64_t>());
+  }
+}
+
+void Training::build_model() {
+  ConfigNode model = config_["model"];
+  // mmdetection takes them at the top level, too.
+  for (const char* key : {"train_cfg", "test_cfg"}) {
+    const ConfigNode outside = config_.find(key);
+    if (outside.is_null()) continue;
+    if (!model.find(key).is_null()) outside.fail(str_cat(key, " is given in model, too"));
+    model = model.with(key, outside);
+  }
+  model_ = build<Detector>(model);
+  model_->assign_paths();
+  model_->init_weights(seed_);
+}
+
+void Training::build_runner() {
+  const ConfigNode cfg = runner_config(config_);
+  runner_ = build<Runner>(cfg);
+  RunnerContext context;
+  context.model = model_.get();
+  context.config = config_;
+  context.work_dir = work_dir_;
+  context.exp_name = fs::path(options_.config).filename();
+  context.timestamp = timestamp_;
+  context.env_info = environment_info();
+  context.seed = seed_;
+  context.classes = train_set_->classes();
+  runner_->set_up(context);
+  register_training_hooks(*runner_, config_);
+  const ConfigNode evaluation = config_.find("evaluation");
+  if (options_.no_validate) evaluation.mark_read();
+  if (!options_.no_validate && !evaluation.is_null()) {
+    const bool by_epoch = runner_->max_epochs() > 0;
+    const ConfigNode hook = evaluation.has("by_epoch") ? evaluation : evaluation.with("by_epoch", by_epoch);
+    const int workers = read_loader_options(config_["data"]).workers_per_gpu;
+    runner_->register_hook(Hook::identify(
+        "EvalHook", std::make_unique<EvalHook>(hook, build_dataset(config_["data"]["val"]), workers)));
+  }
+  register_custom_hooks(*runner_, config_);
+  const int64_t batch_size = read_loader_options(config_["data"]).samples_per_gpu;
+  const std::string advice =
+      lr_advice(config_["optimizer"].get<std::string>("type"), runner_->optimizer().base_lr(), batch_size);
+  if (!advice.empty()) log_warning(advice);
+}
+
+void Training::load_checkpoints() {
+  if (!resume_path_.empty()) {
+    runner_->resume(read_checkpoint(resume_path_), resume_path_);
+  } else if (!load_from_.empty()) {
+    log_info("load checkpoint from " + load_from_);
+    load_weights(*model_, read_weights(load_from_), load_from_);
+  }
+}
+
+void Training::run() {
+  const InterruptGuard guard(*runner_);
+  runner_->run(workflow_);
+}
+
+std::string lr_advice(const std::string& optimizer, double lr, int64_t batch_size, int64_t base_batch_size) {
+  constexpr double kBaseLr = 0.02;
+  const double fitting = kBaseLr * static_cast<double>(batch_size) / static_cast<double>(base_batch_size);
+  if (optimizer != "SGD" || lr <= 4 * fitting) return "";
+  return str_cat("optimizer.lr ", lr, " is ", lr / fitting, " times the linear scaling rule for a batch of ",
+                 batch_size, " (mmdetection: 0.02 for ", base_batch_size,
+                 "); such a rate often ends in loss: nan. Consider --cfg-options optimizer.lr=", fitting);
+}
+
+}  // namespace osprey
