@@ -10,19 +10,22 @@
 // name.
 namespace osprey {
 
-inline constexpr int kCpuLanes = 64;
+inline constexpr int kCpuLanes = 256;
 inline constexpr int kCudaLanes = 1;
 
-// to[0, n) = from[0, n) in the compute type.
+// The n values at `from` in their compute type: themselves, or widened into `buffer`.
 template <typename T>
-OSPREY_HD inline void load_lanes(const T* from, ComputeType<T>* to, int64_t n) {
-#if !defined(__CUDA_ARCH__)
-  if constexpr (!std::is_same_v<T, ComputeType<T>>) {
-    widen(from, to, n);
-    return;
-  }
+OSPREY_HD inline const ComputeType<T>* load_lanes(const T* from, ComputeType<T>* buffer, int64_t n) {
+  if constexpr (std::is_same_v<T, ComputeType<T>>) {
+    return from;
+  } else {
+#if defined(__CUDA_ARCH__)
+    for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<ComputeType<T>>(from[i]);
+#else
+    widen(from, buffer, n);
 #endif
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<ComputeType<T>>(from[i]);
+    return buffer;
+  }
 }
 
 // The way back; halves are rounded.

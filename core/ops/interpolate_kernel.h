@@ -11,9 +11,13 @@ namespace osprey {
 template <typename C>
 struct NearestAxis {
   int64_t in, out;
+  C scale;
+
+  static NearestAxis of(int64_t in, int64_t out) {
+    return {in, out, static_cast<C>(in) / static_cast<C>(out)};
+  }
 
   OSPREY_HD int64_t source(int64_t o) const {
-    const C scale = static_cast<C>(in) / static_cast<C>(out);
     const int64_t position = static_cast<int64_t>(static_cast<C>(o) * scale);
     return position < in ? position : in - 1;
   }
@@ -34,14 +38,16 @@ template <typename C>
 struct BilinearAxis {
   int64_t in, out;
   bool align_corners;
+  C scale;
 
-  OSPREY_HD C scale() const {
-    if (!align_corners) return static_cast<C>(in) / static_cast<C>(out);
-    return out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C(0);
+  static BilinearAxis of(int64_t in, int64_t out, bool align_corners) {
+    if (!align_corners) return {in, out, false, static_cast<C>(in) / static_cast<C>(out)};
+    return {in, out, true, out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C(0)};
   }
+
   OSPREY_HD C coordinate(int64_t o) const {
-    if (align_corners) return static_cast<C>(o) * scale();
-    const C position = (static_cast<C>(o) + C(0.5)) * scale() - C(0.5);
+    if (align_corners) return static_cast<C>(o) * scale;
+    const C position = (static_cast<C>(o) + C(0.5)) * scale - C(0.5);
     return position < 0 ? C(0) : position;
   }
   // Output o lies between positions low and high, `fraction` of the way.
@@ -61,15 +67,13 @@ struct BilinearAxis {
   }
   // Outputs whose coordinate may lie in (i - 1, i + 1): the inverse of coordinate(), a little generous.
   OSPREY_HD int64_t first(int64_t i) const {
-    const C step = scale();
-    if (step <= 0) return 0;
-    const int64_t o = static_cast<int64_t>((static_cast<C>(i) - 1) / step) - 2;
+    if (scale <= 0) return 0;
+    const int64_t o = static_cast<int64_t>((static_cast<C>(i) - 1) / scale) - 2;
     return o < 0 ? 0 : o;
   }
   OSPREY_HD int64_t last(int64_t i) const {
-    const C step = scale();
-    if (step <= 0) return out - 1;
-    const int64_t o = static_cast<int64_t>((static_cast<C>(i) + 2) / step) + 2;
+    if (scale <= 0) return out - 1;
+    const int64_t o = static_cast<int64_t>((static_cast<C>(i) + 2) / scale) + 2;
     // Everything beyond the far border reads the last position.
     return o < out && i + 1 < in ? o : out - 1;
   }
@@ -106,17 +110,17 @@ struct UpsampleBilinearForward {
     const T* bottom = in + (n * y.in + sy.high) * x.in * channels;
     for (int64_t c = c_begin; c < c_end; c += kLanes) {
       const int64_t lanes = c_end - c < kLanes ? c_end - c : kLanes;
-      C a[kLanes], b[kLanes], d[kLanes], e[kLanes];
-      load_lanes(top + sx.low * channels + c, a, lanes);
-      load_lanes(top + sx.high * channels + c, b, lanes);
-      load_lanes(bottom + sx.low * channels + c, d, lanes);
-      load_lanes(bottom + sx.high * channels + c, e, lanes);
+      C buffer[4][kLanes], result[kLanes];
+      const C* top_left = load_lanes(top + sx.low * channels + c, buffer[0], lanes);
+      const C* top_right = load_lanes(top + sx.high * channels + c, buffer[1], lanes);
+      const C* bottom_left = load_lanes(bottom + sx.low * channels + c, buffer[2], lanes);
+      const C* bottom_right = load_lanes(bottom + sx.high * channels + c, buffer[3], lanes);
       for (int64_t k = 0; k < lanes; ++k) {
-        const C above = (1 - sx.fraction) * a[k] + sx.fraction * b[k];
-        const C below = (1 - sx.fraction) * d[k] + sx.fraction * e[k];
-        a[k] = (1 - sy.fraction) * above + sy.fraction * below;
+        const C above = (1 - sx.fraction) * top_left[k] + sx.fraction * top_right[k];
+        const C below = (1 - sx.fraction) * bottom_left[k] + sx.fraction * bottom_right[k];
+        result[k] = (1 - sy.fraction) * above + sy.fraction * below;
       }
-      store_lanes(a, out + row * channels + c, lanes);
+      store_lanes(result, out + row * channels + c, lanes);
     }
   }
 };
@@ -134,7 +138,7 @@ struct UpsampleBackward {
     const int64_t ix = row % x.in, iy = row / x.in % y.in, n = row / x.in / y.in;
     for (int64_t c = c_begin; c < c_end; c += kLanes) {
       const int64_t lanes = c_end - c < kLanes ? c_end - c : kLanes;
-      C sum[kLanes], value[kLanes];
+      C sum[kLanes], buffer[kLanes];
       for (int64_t k = 0; k < lanes; ++k) sum[k] = 0;
       for (int64_t oy = y.first(iy); oy <= y.last(iy); ++oy) {
         const C wy = y.weight(oy, iy);
@@ -142,7 +146,8 @@ struct UpsampleBackward {
         for (int64_t ox = x.first(ix); ox <= x.last(ix); ++ox) {
           const C weight = wy * x.weight(ox, ix);
           if (weight == 0) continue;
-          load_lanes(grad_out + ((n * y.out + oy) * x.out + ox) * channels + c, value, lanes);
+          const C* value =
+              load_lanes(grad_out + ((n * y.out + oy) * x.out + ox) * channels + c, buffer, lanes);
           for (int64_t k = 0; k < lanes; ++k) sum[k] += weight * value[k];
         }
       }

@@ -13,12 +13,13 @@ void launch_upsample(const Tensor& x, UpsampleMode mode, Tensor& y, const Launch
   const bool align = mode == UpsampleMode::kBilinearAlignCorners;
   if (mode == UpsampleMode::kNearest) {
     launch(rows, channels,
-           UpsampleNearestForward<T>{NearestAxis<C>{x.dim(1), y.dim(1)}, NearestAxis<C>{x.dim(2), y.dim(2)},
-                                     channels, x.data<T>(), y.mutable_data<T>()});
+           UpsampleNearestForward<T>{NearestAxis<C>::of(x.dim(1), y.dim(1)),
+                                     NearestAxis<C>::of(x.dim(2), y.dim(2)), channels, x.data<T>(),
+                                     y.mutable_data<T>()});
   } else {
     launch(rows, channels,
-           UpsampleBilinearForward<T, kLanes>{BilinearAxis<C>{x.dim(1), y.dim(1), align},
-                                              BilinearAxis<C>{x.dim(2), y.dim(2), align}, channels,
+           UpsampleBilinearForward<T, kLanes>{BilinearAxis<C>::of(x.dim(1), y.dim(1), align),
+                                              BilinearAxis<C>::of(x.dim(2), y.dim(2), align), channels,
                                               x.data<T>(), y.mutable_data<T>()});
   }
 }
@@ -31,12 +32,12 @@ void launch_upsample_backward(const Tensor& grad_y, UpsampleMode mode, Tensor& g
   const bool align = mode == UpsampleMode::kBilinearAlignCorners;
   if (mode == UpsampleMode::kNearest) {
     launch(rows, channels,
-           UpsampleBackward<T, kLanes, NearestAxis>{NearestAxis<C>{h, oh}, NearestAxis<C>{w, ow}, channels,
-                                                    grad_y.data<T>(), grad_x.mutable_data<T>()});
+           UpsampleBackward<T, kLanes, NearestAxis>{NearestAxis<C>::of(h, oh), NearestAxis<C>::of(w, ow),
+                                                    channels, grad_y.data<T>(), grad_x.mutable_data<T>()});
   } else {
     launch(rows, channels,
-           UpsampleBackward<T, kLanes, BilinearAxis>{BilinearAxis<C>{h, oh, align},
-                                                     BilinearAxis<C>{w, ow, align}, channels,
+           UpsampleBackward<T, kLanes, BilinearAxis>{BilinearAxis<C>::of(h, oh, align),
+                                                     BilinearAxis<C>::of(w, ow, align), channels,
                                                      grad_y.data<T>(), grad_x.mutable_data<T>()});
   }
 }

@@ -6,23 +6,23 @@
 
 namespace osprey {
 
-DeviceKernel<void(const Tensor&, const Tensor&, bool, bool, const Tensor&, Tensor&)> matmul_kernel("matmul");
+DeviceKernel<void(const MatmulArgs&, Tensor&)> matmul_kernel("matmul");
 
 namespace {
 
 // op(a) op(b) + bias. Whatever is summed over nothing is the bias alone.
-Tensor multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b, const Tensor& bias) {
-  const int64_t m = a.dim(transpose_a ? 1 : 0), k = a.dim(transpose_a ? 0 : 1);
-  const int64_t n = b.dim(transpose_b ? 0 : 1);
-  Tensor c({m, n}, a.dtype(), a.device());
+Tensor multiply(const MatmulArgs& args) {
+  const int64_t m = args.a.dim(args.transpose_a ? 1 : 0), k = args.a.dim(args.transpose_a ? 0 : 1);
+  const int64_t n = args.b.dim(args.transpose_b ? 0 : 1);
+  Tensor c({m, n}, args.a.dtype(), args.a.device());
   if (c.empty()) return c;
   if (k == 0) {
-    OSPREY_REQUIRE(!bias.defined(), "linear: x has no features");
+    OSPREY_REQUIRE(!args.bias.defined(), "linear: x has no features");
     c.fill(0);
     return c;
   }
   dense_flops() += 2 * m * n * k;
-  matmul_kernel(c.device(), a, b, transpose_a, transpose_b, bias, c);
+  matmul_kernel(c.device(), args, c);
   return c;
 }
 
@@ -33,7 +33,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
                      a.dim(transpose_a ? 0 : 1) == b.dim(transpose_b ? 1 : 0),
                  "matmul: ", describe(a), transpose_a ? " transposed" : "", " times ", describe(b),
                  transpose_b ? " transposed" : "");
-  return multiply(a, b, transpose_a, transpose_b, Tensor());
+  return multiply({a, b, transpose_a, transpose_b, {}, false});
 }
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
@@ -50,15 +50,15 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 
   const Tensor w = weight.value();
   const Tensor input = x.value().to(w.dtype()).reshape({rows, features});
-  Tensor y = multiply(input, w, false, true, bias.defined() ? bias.value() : Tensor());
+  Tensor y = multiply({input, w, false, true, bias.defined() ? bias.value() : Tensor(), true});
   const bool need_x = x.requires_grad(), need_w = weight.requires_grad(), need_b = bias.requires_grad();
   const Variables inputs = bias.defined() ? Variables{x, weight, bias} : Variables{x, weight};
   return record("linear", y, inputs,
                 [input = need_w ? input : Tensor(), x_shape = x.shape(), w, need_x, need_w, need_b,
                  arity = inputs.size()](const Tensor& g) {
                   Gradients gradients(arity);
-                  if (need_x) gradients[0] = multiply(g, w, false, false, Tensor()).reshape(x_shape);
-                  if (need_w) gradients[1] = multiply(g, input, true, false, Tensor());
+                  if (need_x) gradients[0] = multiply({g, w, false, false, {}, true}).reshape(x_shape);
+                  if (need_w) gradients[1] = multiply({g, input, true, false, {}, false});
                   if (need_b) gradients[2] = channel_sum(g);
                   return gradients;
                 });

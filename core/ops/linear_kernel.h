@@ -5,10 +5,15 @@
 
 namespace osprey {
 
-// c = op(a) op(b) + bias. Matrices of one floating dtype, not empty; bias (columns of c) or undefined. c may
-// be f32 beside halves; it arrives uninitialised.
-extern DeviceKernel<void(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b,
-                         const Tensor& bias, Tensor& c)>
-    matmul_kernel;
+// op(a) op(b) + bias: matrices of one floating dtype, not empty.
+struct MatmulArgs {
+  Tensor a, b;
+  bool transpose_a = false, transpose_b = false;
+  Tensor bias;               // (columns of the result) or undefined
+  bool b_is_weight = false;  // used again and again: what is derived from b is kept with its storage
+};
+
+// c arrives uninitialised; it may be f32 beside halves.
+extern DeviceKernel<void(const MatmulArgs& args, Tensor& c)> matmul_kernel;
 
 }  // namespace osprey

@@ -62,7 +62,7 @@ struct MaxPoolForward {
     const int64_t ox = row % s.x.out, oy = row / s.x.out % s.y.out, n = row / s.x.out / s.y.out;
     for (int64_t c = c_begin; c < c_end; c += kLanes) {
       const int64_t lanes = c_end - c < kLanes ? c_end - c : kLanes;
-      C best[kLanes], value[kLanes];
+      C best[kLanes], buffer[kLanes];
       int32_t where[kLanes];
       for (int64_t k = 0; k < lanes; ++k) {
         best[k] = -std::numeric_limits<C>::infinity();
@@ -71,7 +71,7 @@ struct MaxPoolForward {
       for (int64_t y = s.y.begin(oy); y < s.y.end(oy); ++y) {
         for (int64_t x = s.x.begin(ox); x < s.x.end(ox); ++x) {
           const int32_t position = static_cast<int32_t>(y * s.x.in + x);
-          load_lanes(in + ((n * s.y.in + y) * s.x.in + x) * s.channels + c, value, lanes);
+          const C* value = load_lanes(in + ((n * s.y.in + y) * s.x.in + x) * s.channels + c, buffer, lanes);
           for (int64_t k = 0; k < lanes; ++k) {
             const bool better = value[k] > best[k] || value[k] != value[k];
             best[k] = better ? value[k] : best[k];
@@ -99,12 +99,12 @@ struct MaxPoolBackward {
     const int32_t position = static_cast<int32_t>(y * s.x.in + x);
     for (int64_t c = c_begin; c < c_end; c += kLanes) {
       const int64_t lanes = c_end - c < kLanes ? c_end - c : kLanes;
-      C sum[kLanes], value[kLanes];
+      C sum[kLanes], buffer[kLanes];
       for (int64_t k = 0; k < lanes; ++k) sum[k] = 0;
       for (int64_t oy = s.y.first_window(y); oy <= s.y.last_window(y); ++oy) {
         for (int64_t ox = s.x.first_window(x); ox <= s.x.last_window(x); ++ox) {
           const int64_t from = ((n * s.y.out + oy) * s.x.out + ox) * s.channels + c;
-          load_lanes(grad_out + from, value, lanes);
+          const C* value = load_lanes(grad_out + from, buffer, lanes);
           for (int64_t k = 0; k < lanes; ++k) sum[k] += index[from + k] == position ? value[k] : C(0);
         }
       }
@@ -135,11 +135,11 @@ struct AveragePoolForward {
     const C weight = average_weight<C>(s, oy, ox);
     for (int64_t c = c_begin; c < c_end; c += kLanes) {
       const int64_t lanes = c_end - c < kLanes ? c_end - c : kLanes;
-      C sum[kLanes], value[kLanes];
+      C sum[kLanes], buffer[kLanes];
       for (int64_t k = 0; k < lanes; ++k) sum[k] = 0;
       for (int64_t y = s.y.begin(oy); y < s.y.end(oy); ++y) {
         for (int64_t x = s.x.begin(ox); x < s.x.end(ox); ++x) {
-          load_lanes(in + ((n * s.y.in + y) * s.x.in + x) * s.channels + c, value, lanes);
+          const C* value = load_lanes(in + ((n * s.y.in + y) * s.x.in + x) * s.channels + c, buffer, lanes);
           for (int64_t k = 0; k < lanes; ++k) sum[k] += value[k];
         }
       }
@@ -161,14 +161,15 @@ struct AveragePoolBackward {
     const int64_t x = row % s.x.in, y = row / s.x.in % s.y.in, n = row / s.x.in / s.y.in;
     for (int64_t c = c_begin; c < c_end; c += kLanes) {
       const int64_t lanes = c_end - c < kLanes ? c_end - c : kLanes;
-      C sum[kLanes], value[kLanes];
+      C sum[kLanes], buffer[kLanes];
       for (int64_t k = 0; k < lanes; ++k) sum[k] = 0;
       for (int64_t oy = s.y.first_window(y); oy <= s.y.last_window(y); ++oy) {
         if (y < s.y.begin(oy) || y >= s.y.end(oy)) continue;
         for (int64_t ox = s.x.first_window(x); ox <= s.x.last_window(x); ++ox) {
           if (x < s.x.begin(ox) || x >= s.x.end(ox)) continue;
           const C weight = average_weight<C>(s, oy, ox);
-          load_lanes(grad_out + ((n * s.y.out + oy) * s.x.out + ox) * s.channels + c, value, lanes);
+          const C* value =
+              load_lanes(grad_out + ((n * s.y.out + oy) * s.x.out + ox) * s.channels + c, buffer, lanes);
           for (int64_t k = 0; k < lanes; ++k) sum[k] += weight * value[k];
         }
       }

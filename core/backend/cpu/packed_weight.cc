@@ -13,7 +13,7 @@ struct Copy {
   ptrdiff_t offset;  // of the weight in its storage: slices of one storage are different weights
   dnnl::memory::desc layout;
   uint64_t version;
-  Tensor content;  // bytes; counted like any tensor
+  Tensor content;
 };
 using Copies = std::list<Copy>;  // most recently used first
 
@@ -33,6 +33,18 @@ Copy& find_or_add(Copies& copies, ptrdiff_t offset, const dnnl::memory::desc& la
   return copies.front();
 }
 
+// `weight` in its compute dtype.
+void renew(Copy& copy, Tensor weight, const dnnl::memory::desc& plain) {
+  if (plain == copy.layout) {
+    copy.content = std::move(weight);  // widened; there is nothing to reorder
+    return;
+  }
+  if (!copy.content.defined()) {
+    copy.content = Tensor({static_cast<int64_t>(copy.layout.get_size())}, DType::kU8);
+  }
+  reorder(view(plain, weight), writable(copy.layout, copy.content));
+}
+
 }  // namespace
 
 dnnl::memory packed_weight(const Tensor& weight, const dnnl::memory::desc& plain,
@@ -45,14 +57,11 @@ dnnl::memory packed_weight(const Tensor& weight, const dnnl::memory::desc& plain
   const uint64_t version = storage.version();
   const ptrdiff_t offset = static_cast<const char*>(weight.raw()) - static_cast<const char*>(storage.data());
   Copy& copy = find_or_add(copies_of(storage), offset, wanted);
-  const bool stale = !copy.content.defined() || copy.version != version;
-  if (!copy.content.defined()) copy.content = Tensor({static_cast<int64_t>(wanted.get_size())}, DType::kU8);
-  const dnnl::memory packed(wanted, engine(), copy.content.mutable_raw());
-  if (stale) {
-    reorder(view(plain, weight.to(compute_dtype(weight.dtype()))), packed);
+  if (!copy.content.defined() || copy.version != version) {
+    renew(copy, weight.to(compute_dtype(weight.dtype())), plain);
     copy.version = version;
   }
-  return packed;
+  return view(wanted, copy.content);
 }
 
 }  // namespace osprey::onednn
