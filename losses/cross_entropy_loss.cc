@@ -4,22 +4,11 @@
 
 #include "core/ops/elementwise.h"
 #include "core/ops/losses.h"
+#include "losses/onehot.h"
 
 namespace osprey {
 
 namespace {
-
-// Targets (n, classes): 1 at the label, nothing for labels outside [0, classes).
-Tensor onehot(const Tensor& labels, int64_t classes) {
-  const Tensor host = labels.to(kCPU).to(DType::kI64);
-  Tensor targets = Tensor::zeros({labels.numel(), classes}, DType::kF32);
-  float* row = targets.mutable_data<float>();
-  for (int64_t i = 0; i < labels.numel(); ++i, row += classes) {
-    const int64_t label = host.data<int64_t>()[i];
-    if (label >= 0 && label < classes) row[label] = 1;
-  }
-  return targets;
-}
 
 // Weights (n) that are 0 where the label is ignored.
 Tensor without_ignored(const Tensor& weight, const Tensor& labels, int64_t ignore_index) {
@@ -86,7 +75,7 @@ Variable CrossEntropyLoss::sigmoid(const Variable& pred, const Tensor& target, L
   if (ignore_index_ && avg_non_ignore_ && reduction_ == Reduction::kMean && !weights.avg_factor) {
     weights.avg_factor = count_non_ignored(target) * static_cast<double>(pred.dim(1));
   }
-  const Tensor targets = onehot(target, pred.dim(1)).to(pred.device());
+  const Tensor targets = expand_onehot_labels(target, pred.dim(1)).to(pred.device());
   return weight_reduce_loss(bce_with_logits(pred, targets, class_weight_), reduction_, weights);
 }
 

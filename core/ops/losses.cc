@@ -63,4 +63,25 @@ Variable absolute(const Variable& diff) {
   });
 }
 
+Variable balanced_l1(const Variable& diff, double alpha, double gamma, double beta) {
+  OSPREY_REQUIRE(alpha > 0 && gamma > 0 && beta > 0, "balanced_l1: alpha, gamma, beta must be > 0, got ",
+                 alpha, ", ", gamma, ", ", beta);
+  const Variable x = widened(diff);
+  return record("balanced_l1", map<BalancedL1>({x.value()}, alpha, gamma, beta), {x},
+                [d = x.value(), alpha, gamma, beta](const Tensor& g) {
+                  return Gradients{map<BalancedL1Grad>({d, g}, alpha, gamma, beta)};
+                });
+}
+
+Variable sigmoid_focal_loss(const Variable& logits, const Tensor& targets, double gamma, double alpha) {
+  OSPREY_REQUIRE(logits.shape() == targets.shape(), "sigmoid_focal_loss: logits ", to_string(logits.shape()),
+                 ", targets ", to_string(targets.shape()));
+  const Variable x = widened(logits);
+  const Tensor t = targets.to(x.dtype()).to(x.device());
+  return record("sigmoid_focal_loss", map<FocalLossOf>({x.value(), t}, gamma, alpha), {x},
+                [logits = x.value(), t, gamma, alpha](const Tensor& g) {
+                  return Gradients{map<FocalLossGrad>({logits, t, g}, gamma, alpha)};
+                });
+}
+
 }  // namespace osprey

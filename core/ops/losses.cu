@@ -11,5 +11,9 @@ OSPREY_MAP_CUDA(SmoothL1);
 OSPREY_MAP_CUDA(SmoothL1Grad);
 OSPREY_MAP_CUDA(Absolute);
 OSPREY_MAP_CUDA(AbsoluteGrad);
+OSPREY_MAP_CUDA(BalancedL1);
+OSPREY_MAP_CUDA(BalancedL1Grad);
+OSPREY_MAP_CUDA(FocalLossOf);
+OSPREY_MAP_CUDA(FocalLossGrad);
 
 }  // namespace osprey

@@ -22,4 +22,13 @@ Variable bce_with_logits(const Variable& logits, const Tensor& targets, const Te
 Variable smooth_l1(const Variable& diff, double beta);
 Variable absolute(const Variable& diff);  // gradient 0 at 0
 
+// Pang et al., "Libra R-CNN", eq. (7) with its integral: a log-shaped loss below beta that grows with slope
+// gamma above. alpha, gamma, beta > 0. Shape of diff.
+Variable balanced_l1(const Variable& diff, double alpha, double gamma, double beta);
+
+// Lin et al., "Focal Loss for Dense Object Detection", eq. (5): bce(x, t) alpha_t (1 - p_t)^gamma with p_t
+// the sigmoid's probability of the target. targets are 0 or 1, of the logits' shape, which is the result's.
+// Grows linearly with |x|, as mmdetection's CPU path does (its CUDA kernel stops at |x| = 87).
+Variable sigmoid_focal_loss(const Variable& logits, const Tensor& targets, double gamma, double alpha);
+
 }  // namespace osprey

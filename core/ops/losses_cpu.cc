@@ -11,5 +11,9 @@ OSPREY_MAP_CPU(SmoothL1);
 OSPREY_MAP_CPU(SmoothL1Grad);
 OSPREY_MAP_CPU(Absolute);
 OSPREY_MAP_CPU(AbsoluteGrad);
+OSPREY_MAP_CPU(BalancedL1);
+OSPREY_MAP_CPU(BalancedL1Grad);
+OSPREY_MAP_CPU(FocalLossOf);
+OSPREY_MAP_CPU(FocalLossGrad);
 
 }  // namespace osprey

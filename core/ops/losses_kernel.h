@@ -66,4 +66,48 @@ struct AbsoluteGrad {
   OSPREY_HD T operator()(T d, T g) const { return d > 0 ? g : d < 0 ? -g : d; }
 };
 
+// Pang et al., "Libra R-CNN", section 3.3: alpha ln(b d / beta + 1) is the gradient below beta, gamma above.
+template <typename T>
+struct BalancedL1 {
+  T alpha, gamma, beta;
+  OSPREY_HD T operator()(T d) const {
+    const T size = std::abs(d), b = std::exp(gamma / alpha) - 1;
+    if (size >= beta) return gamma * size + gamma / b - alpha * beta;
+    return alpha / b * (b * size + 1) * std::log(b * size / beta + 1) - alpha * size;
+  }
+};
+template <typename T>
+struct BalancedL1Grad {
+  T alpha, gamma, beta;
+  OSPREY_HD T operator()(T d, T g) const {
+    const T size = std::abs(d), b = std::exp(gamma / alpha) - 1;
+    const T sign = d > 0 ? T(1) : d < 0 ? T(-1) : d;
+    if (size >= beta) return g * gamma * sign;
+    const T log_part = alpha * std::log(b * size / beta + 1);
+    return g * sign * (log_part + alpha * (b * size + 1) / (b * size + beta) - alpha);
+  }
+};
+
+// Lin et al., "Focal Loss", eq. (5). miss = 1 - p_t is a sigmoid of its own: no cancellation near 1.
+template <typename T>
+struct FocalLossOf {
+  T gamma, alpha;
+  OSPREY_HD T operator()(T x, T t) const {
+    const bool positive = t > T(0.5);
+    const T signed_x = positive ? -x : x;
+    return (positive ? alpha : 1 - alpha) * std::pow(stable_sigmoid(signed_x), gamma) * softplus(signed_x);
+  }
+};
+template <typename T>
+struct FocalLossGrad {
+  T gamma, alpha;
+  OSPREY_HD T operator()(T x, T t, T g) const {
+    const bool positive = t > T(0.5);
+    const T signed_x = positive ? -x : x;
+    const T miss = stable_sigmoid(signed_x), hit = stable_sigmoid(-signed_x);
+    const T slope = std::pow(miss, gamma) * (miss + gamma * hit * softplus(signed_x));
+    return g * (positive ? -alpha : 1 - alpha) * slope;
+  }
+};
+
 }  // namespace osprey
