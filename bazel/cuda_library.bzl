@@ -46,24 +46,52 @@ _nvcc_objects = rule(
     },
 )
 
-def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], tags = [], **kwargs):
-    """Compiles `srcs` with nvcc. Tagged manual: //... stays buildable without a toolkit.
+def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], tags = [], visibility = None):
+    """CUDA code: kernels (.cu) compiled by nvcc, library calls (.cc) by the C++ compiler.
 
-    Neither the sources nor any header they see may include spdlog or fmt: nvcc cannot compile fmt 9 in C++20.
+    With --config=cuda_emulated the C++ compiler takes the kernels, too, and their launches run on the host (see
+    core/backend/cuda/launch.cuh): for what needs barriers or shuffles give cuda_library a label of its own
+    and select a plain implementation beside it. `copts` are nvcc's. Tagged manual: //... stays buildable without
+    a toolkit. Neither a kernel's source nor any header it sees may include spdlog or fmt: nvcc cannot compile
+    fmt 9 in C++20.
     """
-    _nvcc_objects(
-        name = name + "_objects",
-        srcs = srcs,
-        hdrs = hdrs,
-        deps = deps,
-        copts = copts,
-        tags = tags + ["manual"],
-    )
+    manual = tags + ["manual"]
+    kernels = [source for source in srcs if source.endswith(".cu")]
+    calls = [source for source in srcs if not source.endswith(".cu")]
+    objects = []
+    if kernels:
+        objects = [name + "_objects"]
+        _nvcc_objects(
+            name = name + "_objects",
+            srcs = kernels,
+            hdrs = hdrs,
+            deps = deps,
+            copts = copts,
+            tags = manual,
+        )
     native.cc_library(
-        name = name,
-        srcs = [name + "_objects"],
+        name = name + "_device",
+        srcs = calls + objects,
+        hdrs = hdrs,
         deps = deps + ["@cuda_toolkit//:libraries"],
         alwayslink = True,
-        tags = tags + ["manual"],
-        **kwargs
+        tags = manual,
+    )
+    native.cc_library(
+        name = name + "_emulated",
+        srcs = srcs,
+        hdrs = hdrs,
+        copts = ["-x", "c++"],
+        deps = deps + ["@cuda_toolkit//:headers"],
+        alwayslink = True,
+        tags = manual,
+    )
+    native.alias(
+        name = name,
+        actual = select({
+            "//bazel:cuda_emulated": name + "_emulated",
+            "//conditions:default": name + "_device",
+        }),
+        tags = manual,
+        visibility = visibility,
     )

@@ -2,10 +2,17 @@
 
 load("//bazel:cuda_library.bzl", "cuda_library")
 
-def osprey_library(name, cuda_srcs = [], cuda_copts = [], visibility = ["//visibility:public"], **kwargs):
+def osprey_library(
+        name,
+        cuda_srcs = [],
+        cuda_copts = [],
+        cuda_deps = [],
+        visibility = ["//visibility:public"],
+        **kwargs):
     """A cc_library whose objects always reach the binary: types register themselves, and plugins call core.
 
-    `cuda_srcs` are the CUDA side of the same idea: they form NAME_cuda, linked in with --config=cuda.
+    `cuda_srcs` are the CUDA side of the same idea, kernels (.cu) and library calls (.cc). They form NAME_cuda,
+    linked in with --config=cuda and --config=cuda_emulated.
     """
     if not cuda_srcs:
         native.cc_library(name = name, alwayslink = True, visibility = visibility, **kwargs)
@@ -15,16 +22,14 @@ def osprey_library(name, cuda_srcs = [], cuda_copts = [], visibility = ["//visib
         name = name + "_cuda",
         srcs = cuda_srcs,
         copts = cuda_copts,
-        deps = [
-            ":" + name + "_cpu",
-            "//core/backend/cuda:launch",
-        ],
+        deps = [":" + name + "_cpu", "//core/backend/cuda"] + cuda_deps,
         visibility = visibility,
     )
     native.cc_library(
         name = name,
         deps = [":" + name + "_cpu"] + select({
             "//bazel:cuda": [":" + name + "_cuda"],
+            "//bazel:cuda_emulated": [":" + name + "_cuda"],
             "//conditions:default": [],
         }),
         visibility = visibility,

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/autograd/accumulate.h"
+#include "core/base/work_context.h"
 
 namespace osprey {
 
@@ -34,7 +35,6 @@ namespace {
 
 std::atomic<uint64_t> next_sequence{0};
 thread_local bool grad_mode = true;
-thread_local const std::string* module_path = nullptr;
 thread_local OpObserver op_observer;
 
 void observe(const char* op, const std::string& path, bool backward, const Tensor& value) {
@@ -184,12 +184,15 @@ EnableGradGuard::EnableGradGuard() : previous_(grad_mode) { grad_mode = true; }
 EnableGradGuard::~EnableGradGuard() { grad_mode = previous_; }
 bool grad_enabled() { return grad_mode; }
 
-ModuleScope::ModuleScope(const std::string& path) : previous_(module_path) { module_path = &path; }
-ModuleScope::~ModuleScope() { module_path = previous_; }
+ModuleScope::ModuleScope(const std::string& path) : previous_(work_context().module_path) {
+  work_context().module_path = &path;
+}
+ModuleScope::~ModuleScope() { work_context().module_path = previous_; }
 
 const std::string& current_module_path() {
   static const std::string none;
-  return module_path ? *module_path : none;
+  const std::string* path = work_context().module_path;
+  return path ? *path : none;
 }
 
 void set_op_observer(OpObserver observer) { op_observer = std::move(observer); }

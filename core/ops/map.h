@@ -27,7 +27,8 @@ template <template <typename> class F, typename... Scalars>
 Tensor map(std::initializer_list<Tensor> inputs, Scalars... scalars) {
   const Tensors all(inputs);
   for (const Tensor& input : all) {
-    OSPREY_REQUIRE(input.shape() == all[0].shape() && input.dtype() == all[0].dtype(),
+    OSPREY_REQUIRE(input.shape() == all[0].shape() && input.dtype() == all[0].dtype() &&
+                       input.device() == all[0].device(),
                    "elementwise: ", describe(input), " beside ", describe(all[0]));
   }
   Tensor out = Tensor::empty_like(all[0]);

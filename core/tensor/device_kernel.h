@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/error.h"
+#include "core/base/work_context.h"
 #include "core/tensor/device.h"
 
 namespace osprey {
@@ -18,7 +19,10 @@ class DeviceKernel<void(Args...)> {
 
   constexpr explicit DeviceKernel(const char* name) : name_(name) {}
 
-  void operator()(Device device, Args... args) const { get(device.type)(args...); }
+  void operator()(Device device, Args... args) const {
+    const OpScope scope(name_);
+    get(device.type)(args...);
+  }
 
   Function get(DeviceType type) const {
     const Function function = functions_[static_cast<int>(type)];

@@ -17,7 +17,7 @@ struct DeviceMemory {
 };
 
 DeviceMemory& memory_of(DeviceType type) {
-  static DeviceMemory cpu{{allocate_cpu, release_cpu}};
+  static DeviceMemory cpu{{allocate_cpu, release_cpu, [] { return 1; }}};
   static DeviceMemory cuda;
   return type == DeviceType::kCPU ? cpu : cuda;
 }
@@ -53,5 +53,10 @@ void reset_peak_memory(DeviceType type) {
 }
 
 void register_allocator(DeviceType type, Allocator allocator) { memory_of(type).allocator = allocator; }
+
+int device_count(DeviceType type) {
+  const auto count = memory_of(type).allocator.device_count;
+  return count ? count() : 0;
+}
 
 }  // namespace osprey

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/error.h"
 #include "core/tensor/device.h"
 
 namespace osprey {
@@ -52,7 +53,17 @@ void reset_peak_memory(DeviceType type);
 struct Allocator {
   void* (*allocate)(size_t bytes, Device device);
   void (*release)(void* data, size_t bytes, Device device);
+  int (*device_count)();
 };
 void register_allocator(DeviceType type, Allocator allocator);
+
+// Devices of a type that this build and this machine offer: 1 for the CPU, 0 without a backend or a GPU.
+int device_count(DeviceType type);
+
+// A device has no room. what() says how much was asked for, by whom, and who holds the most.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
 
 }  // namespace osprey

@@ -10,6 +10,9 @@
 namespace osprey {
 
 DeviceKernel<void(const void*, Device, void*, Device, size_t)> copy_bytes_kernel("copy between devices");
+DeviceKernel<void(Tensor&, double)> fill_kernel("fill");
+DeviceKernel<void(const Tensor&, Tensor&)> convert_kernel("convert");
+DeviceKernel<void(const Tensor&, Tensor&)> mark_nonfinite_kernel("all_finite");
 
 namespace {
 
@@ -93,7 +96,11 @@ std::string describe(const Tensor& tensor) {
 
 Tensor::Tensor(Shape shape, DType dtype, Device device)
     : shape_(std::move(shape)), numel_(numel_of(shape_)), dtype_(dtype) {
-  storage_ = std::make_shared<Storage>(bytes(), device);
+  try {
+    storage_ = std::make_shared<Storage>(bytes(), device);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(str_cat(dtype, " ", to_string(shape_), ": ", error.what()));
+  }
 }
 
 Tensor Tensor::zeros(Shape shape, DType dtype, Device device) {
@@ -209,7 +216,10 @@ void Tensor::copy_from(const Tensor& source) {
   const bool on_cpu = !device().is_cuda() && !source.device().is_cuda();
   if (dtype_ != source.dtype_ && on_cpu) {
     convert_cpu(source, *this);
-  } else if (dtype_ != source.dtype_) {
+  } else if (dtype_ != source.dtype_ && device() == source.device() && dtype_ != DType::kF64 &&
+             source.dtype_ != DType::kF64) {
+    convert_kernel(device(), source, *this);
+  } else if (dtype_ != source.dtype_) {  // f64 lives on the CPU, so that is where it converts
     copy_from(source.to(kCPU).to(dtype_));
   } else if (on_cpu) {
     copy_cpu(source.raw(), mutable_raw(), static_cast<int64_t>(bytes()));
@@ -221,7 +231,7 @@ void Tensor::copy_from(const Tensor& source) {
 void Tensor::fill(double value) {
   if (empty()) return;
   if (device().is_cuda()) {
-    copy_from(full(shape_, value, dtype_));
+    fill_kernel(device(), *this, value);
     return;
   }
   void* target = mutable_raw();
@@ -242,14 +252,14 @@ bool bitwise_equal(const Tensor& a, const Tensor& b) {
   return a.empty() || std::memcmp(left.raw(), right.raw(), a.bytes()) == 0;
 }
 
-bool all_finite(const Tensor& tensor) {
-  if (!is_floating(tensor.dtype()) || tensor.empty()) return true;
-  const Tensor host = tensor.to(kCPU);
-  return dispatch_floating(host.dtype(), "all_finite", [&](auto tag) {
+namespace {
+
+bool all_finite_cpu(const Tensor& tensor) {
+  return dispatch_floating(tensor.dtype(), "all_finite", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* values = host.data<T>();
+    const T* values = tensor.data<T>();
     std::atomic<bool> finite{true};
-    parallel_ranges(host.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    parallel_ranges(tensor.numel(), kGrain, [&](int64_t begin, int64_t end) {
       // x - x is 0 for finite x and NaN otherwise: a sum without branches, so the loop vectorises.
       ComputeType<T> sum = 0;
       for (int64_t i = begin; i < end; ++i) {
@@ -262,6 +272,25 @@ bool all_finite(const Tensor& tensor) {
   });
 }
 
+}  // namespace
+
+void mark_nonfinite(const Tensor& tensor, Tensor& mark) {
+  OSPREY_REQUIRE(mark.dtype() == DType::kI32 && mark.numel() == 1 && mark.device() == tensor.device(),
+                 "mark_nonfinite: the mark of ", describe(tensor), " is ", describe(mark));
+  if (!is_floating(tensor.dtype()) || tensor.empty()) return;
+  if (tensor.device().is_cuda()) {
+    mark_nonfinite_kernel(tensor.device(), tensor, mark);
+  } else if (!all_finite_cpu(tensor)) {
+    *mark.mutable_data<int32_t>() = 1;
+  }
+}
+
+bool all_finite(const Tensor& tensor) {
+  Tensor mark = Tensor::zeros({1}, DType::kI32, tensor.device());
+  mark_nonfinite(tensor, mark);
+  return mark.item() == 0;
+}
+
 Tensor concat(const Tensors& parts) {
   OSPREY_REQUIRE(!parts.empty(), "concat: needs one tensor at least");
   Shape shape = parts.front().shape();
@@ -270,8 +299,9 @@ Tensor concat(const Tensors& parts) {
   for (const Tensor& part : parts) {
     Shape expected = shape, actual = part.shape();
     if (!actual.empty()) expected[0] = actual[0];
-    OSPREY_REQUIRE(actual == expected && part.dtype() == parts.front().dtype(), "concat: ", describe(part),
-                   " beside ", describe(parts.front()));
+    OSPREY_REQUIRE(actual == expected && part.dtype() == parts.front().dtype() &&
+                       part.device() == parts.front().device(),
+                   "concat: ", describe(part), " beside ", describe(parts.front()));
     shape[0] += actual[0];
   }
   Tensor joined(shape, parts.front().dtype(), parts.front().device());

@@ -109,8 +109,11 @@ std::string describe(const Tensor& tensor);
 
 // Bitwise equality of shape, dtype and content.
 bool bitwise_equal(const Tensor& a, const Tensor& b);
-// False when any element of a floating tensor is inf or NaN.
+// False when any element of a floating tensor is inf or NaN. On CUDA this synchronises.
 bool all_finite(const Tensor& tensor);
+// The same for many tensors with one look at the end: sets mark, i32 (1) on the tensor's device, to 1 when
+// any element is inf or NaN, and leaves it alone otherwise.
+void mark_nonfinite(const Tensor& tensor, Tensor& mark);
 
 // Joins along dimension 0. Shapes agree in every other dimension, dtypes and devices are equal. Requires one
 // tensor at least.

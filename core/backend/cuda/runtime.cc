@@ -1,51 +1,55 @@
 #include "core/backend/cuda/runtime.h"
 
 #include <array>
+#include <atomic>
 
-#include "core/tensor/copy.h"
+#include "core/base/work_context.h"
 
 namespace osprey {
 namespace {
 
 constexpr int kMaxDevices = 64;
+constexpr int kOldestArchitecture = 8;  // bazel/cuda_library.bzl compiles for sm_80 and newer
 
-// One stream per thread and device, made on first use. They live as long as the process: destroying them from
-// thread-exit handlers would race with the driver's own shutdown.
+// One stream per thread and device, made on first use. They live as long as the process: tensors in static
+// storage release their memory to them after any destructor of ours has run.
 thread_local std::array<cudaStream_t, kMaxDevices> streams{};
+std::atomic<int64_t> synchronizations{0};
 
-void* allocate_cuda(size_t bytes, Device device) {
+cudaStream_t make_stream(Device device) {
   OSPREY_CUDA(cudaSetDevice(device.index));
-  void* data = nullptr;
-  OSPREY_CUDA(cudaMallocAsync(&data, bytes, current_stream(device)));
-  return data;
+  cudaStream_t stream = nullptr;
+  OSPREY_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
 }
-
-void release_cuda(void* data, size_t, Device device) {
-  // Runs in destructors: a failure here (a dead context at exit) must not throw.
-  (void)cudaFreeAsync(data, current_stream(device));
-}
-
-void copy_bytes_cuda(const void* source, Device source_device, void* target, Device target_device,
-                     size_t bytes) {
-  const Device device = source_device.is_cuda() ? source_device : target_device;
-  OSPREY_CUDA(cudaSetDevice(device.index));
-  const cudaStream_t stream = current_stream(device);
-  OSPREY_CUDA(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream));
-  // Host memory may be read or reused as soon as we return.
-  if (!source_device.is_cuda() || !target_device.is_cuda()) OSPREY_CUDA(cudaStreamSynchronize(stream));
-}
-
-[[maybe_unused]] const bool allocator_registered = [] {
-  register_allocator(DeviceType::kCUDA, {allocate_cuda, release_cuda});
-  return true;
-}();
-OSPREY_REGISTER_KERNEL(copy_bytes_kernel, DeviceType::kCUDA, copy_bytes_cuda);
 
 }  // namespace
 
 void check_cuda(cudaError_t status, const char* call) {
-  if (status != cudaSuccess) {
-    throw Error(str_cat(call, ": ", cudaGetErrorName(status), ": ", cudaGetErrorString(status)));
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();  // reported here: the check after the next launch must not find it again
+  const std::string work = describe_work();
+  throw Error(str_cat(call, ": ", cudaGetErrorName(status), ": ", cudaGetErrorString(status),
+                      work.empty() ? "" : " (" + work + ")"));
+}
+
+int cuda_device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+void require_cuda_device(Device device) {
+  const int count = cuda_device_count();
+  if (device.index < 0 || device.index >= count) {
+    throw UserError(count == 0 ? str_cat("device ", device, ": no usable GPU or driver; use --device cpu")
+                               : str_cat("device ", device, ": this machine has cuda:0 to cuda:", count - 1));
+  }
+  int major = 0, minor = 0;
+  OSPREY_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
+  OSPREY_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
+  if (major < kOldestArchitecture) {
+    throw UserError(str_cat("device ", device, ": compute capability ", major, ".", minor,
+                            ", this build needs ", kOldestArchitecture, ".0 (Ampere) or higher"));
   }
 }
 
@@ -54,10 +58,53 @@ cudaStream_t current_stream(Device device) {
                  device);
   cudaStream_t& stream = streams[device.index];
   if (stream == nullptr) {
+    stream = make_stream(device);
+  } else {
     OSPREY_CUDA(cudaSetDevice(device.index));
-    OSPREY_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   }
   return stream;
 }
+
+cudaStream_t current_stream_or_null(Device device) { return streams[device.index]; }
+
+CudaStream::CudaStream(Device device) : device_(device), stream_(make_stream(device)) {}
+
+CudaStream::~CudaStream() {
+  // A destructor reports nothing: a failure has been or will be seen by a checked call.
+  (void)cudaStreamSynchronize(stream_);
+  (void)cudaStreamDestroy(stream_);
+}
+
+StreamGuard::StreamGuard(const CudaStream& stream)
+    : device_(stream.device()), previous_(current_stream(stream.device())) {
+  streams[device_.index] = stream.get();
+}
+
+StreamGuard::~StreamGuard() { streams[device_.index] = previous_; }
+
+CudaEvent::CudaEvent(Device device) {
+  OSPREY_CUDA(cudaSetDevice(device.index));
+  OSPREY_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+}
+
+CudaEvent::~CudaEvent() { (void)cudaEventDestroy(event_); }
+
+void CudaEvent::record(cudaStream_t stream) { OSPREY_CUDA(cudaEventRecord(event_, stream)); }
+
+void CudaEvent::block(cudaStream_t stream) const { OSPREY_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
+
+bool CudaEvent::reached() const {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status == cudaErrorNotReady) return false;
+  OSPREY_CUDA(status);
+  return true;
+}
+
+void synchronize(Device device) {
+  synchronizations.fetch_add(1, std::memory_order_relaxed);
+  OSPREY_CUDA(cudaStreamSynchronize(current_stream(device)));
+}
+
+int64_t synchronization_count() { return synchronizations.load(std::memory_order_relaxed); }
 
 }  // namespace osprey

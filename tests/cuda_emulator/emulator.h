@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// How tests steer the emulated machine.
+namespace osprey::emulator {
+
+struct Machine {
+  int devices = 2;
+  int capability_major = 9, capability_minor = 0;
+  size_t memory_bytes = size_t{6} << 30;  // of each device
+};
+Machine& machine();
+
+// What happened since the process began.
+struct Counts {
+  int64_t launches = 0;         // kernels and library calls
+  int64_t waits = 0;            // host waits: stream, event and device synchronisations
+  int64_t pageable_copies = 0;  // copies with ordinary host memory, which wait, too
+};
+Counts& counts();
+
+}  // namespace osprey::emulator
