@@ -1,8 +1,201 @@
-#include "core/backend/cuda/map_cuda.cuh"
 #include "core/ops/batch_norm_kernel.h"
 
+#include <cmath>
+
+#include "core/backend/cuda/column_sums.cuh"
+#include "core/backend/cuda/dispatch.h"
+#include "core/backend/cuda/map_cuda.cuh"
+#include "core/ops/norm_kernel.h"
+
+// Batch normalisation on CUDA: bound by memory traffic, so maps are read as often as the sums demand and no
+// more.
 namespace osprey {
 
 OSPREY_MAP_CUDA(UpdateRunning);
 
+namespace {
+
+template <typename T>
+struct ValueTerm {
+  const T* x;
+  int64_t channels;
+  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
+    sums[0] += static_cast<float>(x[row * channels + c]);
+  }
+};
+
+struct MeanOfTotals {
+  const double* totals;
+  double count;
+  float* mean;
+  OSPREY_HD void operator()(int64_t i) const { mean[i] = static_cast<float>(totals[i] / count); }
+};
+
+// A second pass around the mean: the difference of two large sums would lose the variance.
+template <typename T>
+struct DeviationTerm {
+  const T* x;
+  const float* mean;
+  int64_t channels;
+  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
+    const float d = static_cast<float>(x[row * channels + c]) - mean[c];
+    sums[0] += d * d;
+  }
+};
+
+void stats_cuda(const Tensor& x, Tensor& mean, Tensor& var) {
+  const Device device = x.device();
+  const int64_t rows = x.dim(0), channels = x.dim(1);
+  const double count = static_cast<double>(rows);
+  dispatch_cuda(x.dtype(), "batch_norm", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Tensor sum =
+        sum_columns_cuda<1, float>(device, rows, channels, ValueTerm<T>{x.data<T>(), channels});
+    parallel_for_cuda(device, channels, MeanOfTotals{sum.data<double>(), count, mean.mutable_data<float>()});
+    const Tensor squares = sum_columns_cuda<1, float>(
+        device, rows, channels, DeviationTerm<T>{x.data<T>(), mean.data<float>(), channels});
+    parallel_for_cuda(device, channels,
+                      MeanOfTotals{squares.data<double>(), count, var.mutable_data<float>()});
+  });
+}
+
+// weight / sqrt(var + eps), once a channel instead of once an element.
+struct ChannelScale {
+  const float *weight, *var;
+  float eps;
+  float* scale;
+  OSPREY_HD void operator()(int64_t c) const {
+    scale[c] = (weight ? weight[c] : 1.0f) / std::sqrt(var[c] + eps);
+  }
+};
+
+Tensor channel_scale(const Tensor& weight, const Tensor& var, double eps) {
+  Tensor scale = Tensor::empty_like(var);
+  parallel_for_cuda(var.device(), var.numel(),
+                    ChannelScale{weight.defined() ? weight.data<float>() : nullptr, var.data<float>(),
+                                 static_cast<float>(eps), scale.mutable_data<float>()});
+  return scale;
+}
+
+template <typename T>
+struct Normalize {
+  const T *x, *residual;  // residual may be null
+  const float *mean, *scale, *bias;
+  int64_t channels;
+  bool relu;
+  T* y;
+  OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
+    const int64_t i = row * channels + c;
+    float value = (static_cast<float>(x[i]) - mean[c]) * scale[c] + bias[c];
+    if (residual) value += static_cast<float>(residual[i]);
+    y[i] = static_cast<T>(relu && value < 0 ? 0.0f : value);
+  }
+};
+
+void normalize_cuda(const NormalizeArgs& args, Tensor& y) {
+  const Tensor scale = channel_scale(args.weight, args.var, args.eps);
+  dispatch_cuda(y.dtype(), "batch_norm", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* residual = args.residual.defined() ? args.residual.data<T>() : nullptr;
+    parallel_rows_cuda(y.device(), y.dim(0), y.dim(1),
+                       Normalize<T>{args.x.data<T>(), residual, args.mean.data<float>(), scale.data<float>(),
+                                    args.bias.data<float>(), y.dim(1), args.relu, y.mutable_data<T>()});
+  });
+}
+
+// dL/d(normalised value), past the relu: nothing flows where it cut.
+template <typename T>
+struct MaskedGradient {
+  const T *grad_y, *y;  // y: null without a relu
+  OSPREY_HD float operator()(int64_t i) const {
+    return y && static_cast<float>(y[i]) <= 0 ? 0.0f : static_cast<float>(grad_y[i]);
+  }
+};
+
+template <typename T>
+struct GradientTerms {
+  MaskedGradient<T> grad;
+  const T* x;
+  const float* mean;
+  int64_t channels;
+  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
+    const int64_t i = row * channels + c;
+    const float g = grad(i);
+    sums[0] += g;
+    sums[1] += g * (static_cast<float>(x[i]) - mean[c]);
+  }
+};
+
+struct AffineGradients {
+  const double* totals;  // (2, channels): of g and of g (x - mean)
+  const float* rstd;
+  int64_t channels;
+  float *weight, *bias;
+  OSPREY_HD void operator()(int64_t c) const {
+    bias[c] = static_cast<float>(totals[c]);
+    weight[c] = static_cast<float>(totals[channels + c] * rstd[c]);
+  }
+};
+
+// Ioffe & Szegedy 2015, section 3: with x_hat = (x - mean) rstd, dL/dx = weight rstd (g - E[g] - x_hat E[g
+// x_hat]); fixed statistics leave weight rstd g.
+template <typename T>
+struct InputGradient {
+  MaskedGradient<T> grad;
+  const T* x;  // null with fixed statistics, as are mean, rstd and totals
+  const float *mean, *rstd, *scale;
+  const double* totals;
+  int64_t channels;
+  double count;
+  T* grad_x;
+  OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
+    const int64_t i = row * channels + c;
+    float g = grad(i);
+    if (x) {
+      const float mean_g = static_cast<float>(totals[c] / count);
+      const float slope = static_cast<float>(totals[channels + c] / count) * rstd[c] * rstd[c];
+      g -= mean_g + (static_cast<float>(x[i]) - mean[c]) * slope;
+    }
+    grad_x[i] = static_cast<T>(scale[c] * g);
+  }
+};
+
+template <typename T>
+void backward_as(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_weight, Tensor* grad_bias) {
+  const Device device = args.grad_y.device();
+  const int64_t rows = args.grad_y.dim(0), channels = args.grad_y.dim(1);
+  const MaskedGradient<T> grad{args.grad_y.data<T>(), args.y.defined() ? args.y.data<T>() : nullptr};
+  const Tensor rstd = channel_scale(Tensor(), args.var, args.eps);
+  Tensor totals;
+  if (grad_weight || (grad_x && args.batch_stats)) {
+    totals = sum_columns_cuda<2, float>(
+        device, rows, channels, GradientTerms<T>{grad, args.x.data<T>(), args.mean.data<float>(), channels});
+  }
+  if (grad_weight) {
+    parallel_for_cuda(device, channels,
+                      AffineGradients{totals.data<double>(), rstd.data<float>(), channels,
+                                      grad_weight->mutable_data<float>(), grad_bias->mutable_data<float>()});
+  }
+  if (!grad_x) return;
+  const Tensor scale = channel_scale(args.weight, args.var, args.eps);
+  const bool moving = args.batch_stats;
+  parallel_rows_cuda(
+      device, rows, channels,
+      InputGradient<T>{grad, moving ? args.x.data<T>() : nullptr, args.mean.data<float>(), rstd.data<float>(),
+                       scale.data<float>(), moving ? totals.data<double>() : nullptr, channels,
+                       static_cast<double>(rows), grad_x->mutable_data<T>()});
+}
+
+void normalize_backward_cuda(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_weight,
+                             Tensor* grad_bias) {
+  dispatch_cuda(args.grad_y.dtype(), "batch_norm", [&](auto tag) {
+    backward_as<typename decltype(tag)::type>(args, grad_x, grad_weight, grad_bias);
+  });
+}
+
+OSPREY_REGISTER_KERNEL(batch_norm_stats_kernel, DeviceType::kCUDA, stats_cuda);
+OSPREY_REGISTER_KERNEL(normalize_kernel, DeviceType::kCUDA, normalize_cuda);
+OSPREY_REGISTER_KERNEL(normalize_backward_kernel, DeviceType::kCUDA, normalize_backward_cuda);
+
+}  // namespace
 }  // namespace osprey

@@ -29,6 +29,12 @@ struct Offset {
   OSPREY_HD T operator()(T x) const { return x + offset; }
 };
 
+template <typename T>
+struct Lerp {  // from a towards b
+  T weight;
+  OSPREY_HD T operator()(T a, T b) const { return a * (1 - weight) + weight * b; }
+};
+
 // NaN passes through: a comparison that swallowed it would hide where it was born.
 template <typename T>
 struct Relu {

@@ -1,9 +1,26 @@
+#include "core/backend/cuda/column_sums.cuh"
 #include "core/backend/cuda/dispatch.h"
 #include "core/backend/cuda/launch.cuh"
 #include "core/ops/reduce_kernel.h"
 
 namespace osprey {
 namespace {
+
+template <typename T>
+struct Element {
+  const T* x;
+  OSPREY_HD void operator()(int64_t i, int64_t, double* sums) const {
+    sums[0] += static_cast<double>(static_cast<float>(x[i]));
+  }
+};
+
+void sum_cuda(const Tensor& x, Tensor& total) {
+  dispatch_cuda(x.dtype(), "sum", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Tensor sums = sum_columns_cuda<1, double>(x.device(), x.numel(), 1, Element<T>{x.data<T>()});
+    parallel_for_cuda(x.device(), 1, RoundTotals{sums.data<double>(), total.mutable_data<float>()});
+  });
+}
 
 void broadcast_cuda(const Tensor& value, double scale, Tensor& out) {
   dispatch_cuda(out.dtype(), "sum", [&](auto tag) {
@@ -29,6 +46,7 @@ void argmax_rows_cuda(const Tensor& x, Tensor& out) {
   });
 }
 
+OSPREY_REGISTER_KERNEL(sum_kernel, DeviceType::kCUDA, sum_cuda);
 OSPREY_REGISTER_KERNEL(broadcast_kernel, DeviceType::kCUDA, broadcast_cuda);
 OSPREY_REGISTER_KERNEL(softmax_rows_kernel, DeviceType::kCUDA, softmax_rows_cuda);
 OSPREY_REGISTER_KERNEL(argmax_rows_kernel, DeviceType::kCUDA, argmax_rows_cuda);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/autograd/variable.h"
+#include "tests/devices.h"
 #include "tests/golden.h"
 
 namespace osprey::testing {
@@ -16,14 +17,15 @@ struct OpRun {
   Tensors gradients;  // one per input
 };
 
-// Runs op on leaves of `inputs` and backward with `grad` (cast to the result's dtype).
-inline OpRun run_op(const Op& op, const Tensors& inputs, const Tensor& grad) {
+// Runs op on leaves of `inputs` and backward with `grad` (cast to the result's dtype), all on `device`. The
+// results come back to the CPU.
+inline OpRun run_op(const Op& op, const Tensors& inputs, const Tensor& grad, Device device = kCPU) {
   Variables leaves;
-  for (const Tensor& input : inputs) leaves.emplace_back(input, /*requires_grad=*/true);
+  for (const Tensor& input : inputs) leaves.emplace_back(input.to(device), /*requires_grad=*/true);
   const Variable y = op(leaves);
-  y.backward(grad.to(y.dtype()));
-  OpRun run{y.value(), {}};
-  for (const Variable& leaf : leaves) run.gradients.push_back(leaf.grad());
+  y.backward(grad.to(y.dtype()).to(device));
+  OpRun run{y.value().to(kCPU), {}};
+  for (const Variable& leaf : leaves) run.gradients.push_back(leaf.grad().to(kCPU));
   return run;
 }
 
@@ -33,7 +35,8 @@ inline double rounding_tolerance(DType dtype) {
   return dtype == DType::kF32 ? 2e-6 : dtype == DType::kF16 ? 4.9e-4 : 3.9e-3;
 }
 
-// The op in `dtype` against itself in f64 on the same (rounded) numbers: value and every gradient.
+// The op in `dtype`, on every device of the build, against itself in f64 on the same (rounded) numbers: value
+// and every gradient. What else the op takes (indices, RoIs) it must bring to the device of its inputs.
 inline void expect_agrees_with_f64(const Op& op, const Tensors& inputs, DType dtype) {
   Tensors rounded, exact;
   for (const Tensor& input : inputs) {
@@ -46,12 +49,16 @@ inline void expect_agrees_with_f64(const Op& op, const Tensors& inputs, DType dt
     out_shape = op(Variables(exact.begin(), exact.end())).shape();
   }
   const Tensor grad = uniform(out_shape, -1, 1, /*seed=*/77).to(dtype);
-  const OpRun actual = run_op(op, rounded, grad), expected = run_op(op, exact, grad);
-  EXPECT_EQ(actual.value.dtype(), dtype);
-  EXPECT_LE(relative_l2(actual.value, expected.value), rounding_tolerance(dtype)) << "value, " << dtype;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    EXPECT_LE(relative_l2(actual.gradients[i], expected.gradients[i]), rounding_tolerance(dtype))
-        << "gradient " << i << ", " << dtype;
+  const OpRun expected = run_op(op, exact, grad);
+  for (const Device device : devices_in_build()) {
+    const OpRun actual = run_op(op, rounded, grad, device);
+    EXPECT_EQ(actual.value.dtype(), dtype);
+    EXPECT_LE(relative_l2(actual.value, expected.value), rounding_tolerance(dtype))
+        << "value, " << dtype << " on " << device;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_LE(relative_l2(actual.gradients[i], expected.gradients[i]), rounding_tolerance(dtype))
+          << "gradient " << i << ", " << dtype << " on " << device;
+    }
   }
 }
 
