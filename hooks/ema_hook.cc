@@ -3,7 +3,8 @@
 #include <map>
 
 #include "core/base/logging.h"
-#include "core/base/parallel.h"
+#include "core/ops/elementwise_kernel.h"
+#include "core/ops/map.h"
 #include "core/runner/hook_state.h"
 #include "core/runner/runner.h"
 
@@ -38,8 +39,10 @@ class EMAHook final : public Hook {
     if (!runner.every_n_iters(interval_)) return;
     const double iter = static_cast<double>(runner.iter());
     const double m = std::min(momentum_, (1 + iter) / (static_cast<double>(warm_up_) + iter));
-    for (const MasterParameter* master : runner.weights().trainable())
-      lerp(average_.at(master->name), master->value, static_cast<float>(m));
+    for (const MasterParameter* master : runner.weights().trainable()) {
+      Tensor& average = average_.at(master->name);
+      average = map<Lerp>({average, master->value}, m);
+    }
   }
 
   void before_train_epoch(Runner& runner) override {
@@ -63,14 +66,6 @@ class EMAHook final : public Hook {
   }
 
  private:
-  static void lerp(Tensor& average, const Tensor& value, float m) {
-    float* a = average.mutable_data<float>();
-    const float* b = value.data<float>();
-    parallel_ranges(average.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) a[i] = a[i] * (1 - m) + m * b[i];
-    });
-  }
-
   void swap(Runner& runner) {
     for (MasterParameter* master : runner.weights().trainable()) {
       Tensor& average = average_.at(master->name);

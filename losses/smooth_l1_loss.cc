@@ -11,7 +11,7 @@ SmoothL1Loss::SmoothL1Loss(const ConfigNode& cfg)
       loss_weight_(cfg.get("loss_weight", 1.0)) {}
 
 Variable SmoothL1Loss::forward(const Variable& pred, const Tensor& target, const LossWeights& weights) const {
-  const Variable diff = pred - Variable(target.to(pred.dtype()));
+  const Variable diff = pred - Variable(target.to(pred.dtype()).to(pred.device()));
   return loss_weight_ * weight_reduce_loss(smooth_l1(diff, beta_), reduction_, weights);
 }
 

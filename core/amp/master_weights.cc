@@ -36,9 +36,13 @@ MasterParameter* MasterWeights::find(const std::string& name) const {
   return nullptr;
 }
 
+// The marks of all gradients are looked at together: on a GPU the host waits once.
 std::vector<std::string> MasterWeights::take_grads(double loss_scale) {
-  const float factor = static_cast<float>(1 / loss_scale);
   std::vector<std::string> bad;
+  if (masters_.empty()) return bad;
+  const float factor = static_cast<float>(1 / loss_scale);
+  Tensor nonfinite =
+      Tensor::zeros({static_cast<int64_t>(masters_.size())}, DType::kI32, masters_[0]->value.device());
   for (size_t i = 0; i < masters_.size(); ++i) {
     Variable& variable = parameters_[i]->variable;
     const Tensor grad = variable.grad();
@@ -46,26 +50,29 @@ std::vector<std::string> MasterWeights::take_grads(double loss_scale) {
     variable.zero_grad();
     MasterParameter& master = *masters_[i];
     const bool accumulate = master.grad.defined();
-    bool finite = true;
+    Tensor mark = nonfinite.slice(static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
     if (!accumulate && factor == 1 && grad.dtype() == DType::kF32) {
       master.grad = grad;  // nothing to convert
-      finite = all_finite(grad);
+      mark_nonfinite(grad, mark);
     } else {
-      add_grad(i, grad, factor, accumulate, &finite);
+      add_grad(i, grad, factor, accumulate, mark);
     }
-    if (!finite) bad.push_back(master.name);
+  }
+  const std::vector<int32_t> marks = nonfinite.to_vector<int32_t>();
+  for (size_t i = 0; i < masters_.size(); ++i) {
+    if (marks[i] != 0) bad.push_back(masters_[i]->name);
   }
   return bad;
 }
 
 // Writes into a buffer that is kept between iterations: fresh memory for every gradient would cost more in
 // page faults than the arithmetic.
-void MasterWeights::add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, bool* finite) {
+void MasterWeights::add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, Tensor& nonfinite) {
   MasterParameter& master = *masters_[i];
   Tensor& buffer = grad_buffers_[i];
   if (!buffer.defined()) buffer = Tensor(master.value.shape(), DType::kF32, master.value.device());
   if (accumulate && !master.grad.shares_storage(buffer)) buffer.copy_from(master.grad);
-  unscale_kernel(grad.device(), grad, factor, accumulate, buffer, finite);
+  unscale_kernel(grad.device(), grad, factor, accumulate, buffer, nonfinite);
   master.grad = buffer;
 }
 

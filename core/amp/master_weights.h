@@ -52,7 +52,7 @@ class MasterWeights {
   StateDict state_dict() const;
 
  private:
-  void add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, bool* finite);
+  void add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, Tensor& nonfinite);
 
   Module& model_;
   DType precision_ = DType::kF32;

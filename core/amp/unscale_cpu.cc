@@ -8,7 +8,7 @@
 
 namespace osprey {
 
-DeviceKernel<void(const Tensor&, float, bool, Tensor&, bool*)> unscale_kernel("unscale");
+DeviceKernel<void(const Tensor&, float, bool, Tensor&, Tensor&)> unscale_kernel("unscale");
 
 namespace {
 
@@ -46,7 +46,7 @@ bool unscale_range(const T* grad, float factor, bool accumulate, float* master, 
 }
 
 template <typename T>
-void unscale_typed(const Tensor& grad, float factor, bool accumulate, Tensor& master, bool* finite) {
+bool unscale_typed(const Tensor& grad, float factor, bool accumulate, Tensor& master) {
   const T* from = grad.data<T>();
   float* to = master.mutable_data<float>();
   std::atomic<bool> all_good{true};
@@ -54,18 +54,22 @@ void unscale_typed(const Tensor& grad, float factor, bool accumulate, Tensor& ma
     if (!unscale_range(from + begin, factor, accumulate, to + begin, end - begin))
       all_good.store(false, std::memory_order_relaxed);
   });
-  *finite = all_good;
+  return all_good;
 }
 
-void unscale_cpu(const Tensor& grad, float factor, bool accumulate, Tensor& master, bool* finite) {
+bool unscale(const Tensor& grad, float factor, bool accumulate, Tensor& master) {
   switch (grad.dtype()) {
     case DType::kF16:
-      return unscale_typed<Half>(grad, factor, accumulate, master, finite);
+      return unscale_typed<Half>(grad, factor, accumulate, master);
     case DType::kBF16:
-      return unscale_typed<BFloat16>(grad, factor, accumulate, master, finite);
+      return unscale_typed<BFloat16>(grad, factor, accumulate, master);
     default:
-      return unscale_typed<float>(grad, factor, accumulate, master, finite);
+      return unscale_typed<float>(grad, factor, accumulate, master);
   }
+}
+
+void unscale_cpu(const Tensor& grad, float factor, bool accumulate, Tensor& master, Tensor& nonfinite) {
+  if (!unscale(grad, factor, accumulate, master)) *nonfinite.mutable_data<int32_t>() = 1;
 }
 
 OSPREY_REGISTER_KERNEL(unscale_kernel, DeviceType::kCPU, unscale_cpu);

@@ -138,6 +138,24 @@ void Module::discard_buffers() {
   for (const auto& [name, buffer] : named_buffers()) buffer->staged = Tensor();
 }
 
+void Module::to(Device device) {
+  for (const auto& [name, parameter] : named_parameters()) {
+    parameter->variable.zero_grad();
+    Tensor& value = parameter->variable.mutable_value();
+    value = value.to(device);
+  }
+  for (const auto& [name, buffer] : named_buffers()) {
+    if (!is_floating(buffer->value.dtype())) continue;
+    buffer->value = buffer->value.to(device);
+    if (buffer->staged.defined()) buffer->staged = buffer->staged.to(device);
+  }
+}
+
+Device Module::device() {
+  const auto parameters = named_parameters();
+  return parameters.empty() ? kCPU : parameters.front().second->variable.device();
+}
+
 void Module::set_requires_grad(bool on) {
   for (const auto& [name, parameter] : named_parameters()) parameter->variable.set_requires_grad(on);
 }

@@ -72,6 +72,11 @@ class Module {
   void commit_buffers();
   void discard_buffers();
 
+  // Moves parameters and floating buffers; counters stay with the host, which counts. Before an optimizer or
+  // masters are made of the parameters: those keep the tensors they saw. Gradients are dropped.
+  void to(Device device);
+  Device device();  // of the first parameter; the CPU when there is none
+
   void set_requires_grad(bool on);  // all parameters here and below
   void zero_grad();
 

@@ -5,9 +5,12 @@
 #include <limits>
 
 #include "core/base/parallel.h"
-#include "core/tensor/device_kernel.h"
+#include "core/optim/clip_grad_kernel.h"
 
 namespace osprey {
+
+DeviceKernel<void(const Tensors&, double, double*)> grad_norm_kernel("grad_norm");
+
 namespace {
 
 // The unit of the summation: results are the same for any number of threads.
@@ -17,39 +20,31 @@ double block_norm(const float* g, int64_t n, double p) {
   double total = 0;
   if (p == 2) {
     for (int64_t i = 0; i < n; ++i) total += static_cast<double>(g[i]) * g[i];
-  } else if (p == 1) {
-    for (int64_t i = 0; i < n; ++i) total += std::abs(static_cast<double>(g[i]));
-  } else if (std::isinf(p)) {
-    for (int64_t i = 0; i < n; ++i) {
-      const double magnitude = std::abs(static_cast<double>(g[i]));
-      if (!(magnitude <= total)) total = magnitude;  // NaN wins
-      if (std::isnan(total)) break;
-    }
   } else {
-    for (int64_t i = 0; i < n; ++i) total += std::pow(std::abs(static_cast<double>(g[i])), p);
+    for (int64_t i = 0; i < n; ++i) total = join_norms(total, norm_term(g[i], p), p);
   }
   return total;
 }
 
-double combine(double a, double b, double p) {
-  if (!std::isinf(p)) return a + b;
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
-}
-
-// Sum of |g|^p, or the maximum of |g| for p = inf.
-double tensor_power_sum(const Tensor& grad, double p) {
-  const Tensor host = grad.to(kCPU);
-  const float* g = host.data<float>();
-  const int64_t n = host.numel();
+double tensor_norm(const Tensor& grad, double p) {
+  const float* g = grad.data<float>();
+  const int64_t n = grad.numel();
   std::vector<double> partial((n + kBlock - 1) / kBlock);
   parallel_ranges(static_cast<int64_t>(partial.size()), 4, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b)
       partial[b] = block_norm(g + b * kBlock, std::min(kBlock, n - b * kBlock), p);
   });
   double total = 0;
-  for (const double value : partial) total = combine(total, value, p);
+  for (const double value : partial) total = join_norms(total, value, p);
   return total;
 }
+
+void grad_norm_cpu(const Tensors& grads, double p, double* total) {
+  *total = 0;
+  for (const Tensor& grad : grads) *total = join_norms(*total, tensor_norm(grad, p), p);
+}
+
+OSPREY_REGISTER_KERNEL(grad_norm_kernel, DeviceType::kCPU, grad_norm_cpu);
 
 }  // namespace
 
@@ -69,10 +64,13 @@ GradClip GradClip::from(const ConfigNode& cfg) {
 }
 
 double grad_norm(const std::vector<MasterParameter*>& params, double norm_type) {
-  double total = 0;
+  Tensors grads;
   for (const MasterParameter* param : params) {
-    if (param->grad.defined()) total = combine(total, tensor_power_sum(param->grad, norm_type), norm_type);
+    if (param->grad.defined() && !param->grad.empty()) grads.push_back(param->grad);
   }
+  if (grads.empty()) return 0;
+  double total = 0;
+  grad_norm_kernel(grads.front().device(), grads, norm_type, &total);
   return std::isinf(norm_type) ? total : std::pow(total, 1 / norm_type);
 }
 

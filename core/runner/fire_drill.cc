@@ -9,13 +9,7 @@ bool inside(const std::string& path, const std::string& module) {
   return path == module || starts_with(path, module + ".");
 }
 
-// Assigns one element of any floating tensor.
-void set_first_element(Tensor& tensor, double value) {
-  dispatch_floating(tensor.dtype(), "inject", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    tensor.mutable_data<T>()[0] = static_cast<T>(static_cast<ComputeType<T>>(value));
-  });
-}
+void set_first_element(Tensor& tensor, double value) { tensor.reshape({-1}).slice(0, 1).fill(value); }
 
 }  // namespace
 

@@ -29,7 +29,9 @@ std::vector<DetectionResult> run_inference(Detector& model, std::shared_ptr<cons
   ProgressBar bar(total);
   TestLoader loader(std::move(dataset), options.workers);
   TestItem item;
+  const Device device = model.device();
   for (int64_t done = 0; done < total && loader.next(item);) {
+    for (Batch& batch : item.augmentations) batch.img = batch.img.to(device);
     std::vector<DetectionResult> found = item.augmentations.size() == 1
                                              ? model.simple_test(item.augmentations[0], options.rescale)
                                              : model.aug_test(item.augmentations, options.rescale);

@@ -40,10 +40,31 @@ std::string describe_workflow(const std::vector<WorkflowStep>& workflow) {
   return "[" + join(steps) + "]";
 }
 
+// Scalars as numbers. Those of a GPU come in one copy: the host waits once.
+std::vector<double> numbers_of(const Tensors& scalars) {
+  Tensors there;
+  for (const Tensor& scalar : scalars) {
+    if (scalar.device().is_cuda()) there.push_back(scalar.to(DType::kF32).reshape({1}));
+  }
+  const std::vector<double> fetched = there.empty() ? std::vector<double>() : concat(there).to_doubles();
+  std::vector<double> numbers;
+  size_t next = 0;
+  for (const Tensor& scalar : scalars) {
+    numbers.push_back(scalar.device().is_cuda() ? fetched[next++] : scalar.item());
+  }
+  return numbers;
+}
+
 // The values of one forward pass as numbers for the log, their total included.
 void stage_losses(const LossDict& losses, int64_t images, LogBuffer& buffer) {
-  for (const auto& [name, value] : losses.entries()) buffer.stage(name, value.value().item(), images);
-  buffer.stage("loss", losses.total().value().item(), images);
+  Tensors values;
+  for (const auto& [name, value] : losses.entries()) values.push_back(value.value());
+  values.push_back(losses.total().value());
+  const std::vector<double> numbers = numbers_of(values);
+  for (size_t i = 0; i < losses.entries().size(); ++i) {
+    buffer.stage(losses.entries()[i].first, numbers[i], images);
+  }
+  buffer.stage("loss", numbers.back(), images);
 }
 
 // Fire drills see every op of their iteration; nothing is installed otherwise.
@@ -140,6 +161,7 @@ void Runner::train_iter() {
 
 Verdict Runner::attempt() {
   const DrillObserver observer(fire_drill_);
+  batch_.img = batch_.img.to(model_device());
   const LossDict losses = model().forward_train(batch_);
   stage_losses(losses, batch_.size(), log_buffer_);
   return step_hook_->train_step(*this, losses);
@@ -165,6 +187,7 @@ void Runner::val_iter() {
   const NoGradGuard no_grad;
   log_buffer_.begin_iter(inner_iter_);
   call_hooks([&](Hook& hook) { hook.before_val_iter(*this); });
+  batch_.img = batch_.img.to(model_device());
   stage_losses(model().forward_train(batch_), batch_.size(), log_buffer_);
   log_buffer_.commit();
   model().discard_buffers();

@@ -1,23 +1,28 @@
 #include <nlohmann/json.hpp>
 
 #include "models/detectors/two_stage_detector.h"
+#include "tests/devices.h"
 #include "tests/models/model_golden.h"
 
 namespace osprey::testing {
 namespace {
 
-class DetectorGolden : public ::testing::TestWithParam<const char*> {
+// Every case on every device of the build.
+class DetectorGolden : public ::testing::TestWithParam<std::tuple<const char*, Device>> {
  protected:
   void SetUp() override {
-    const std::string file = std::string("detectors/") + GetParam();
+    const auto [name, device] = GetParam();
+    const std::string file = std::string("detectors/") + name;
     const ConfigNode cfg = golden_model_cfg(file);
     train_ = Golden::open(file + ".train");
     test_ = Golden::open(file + ".test");
     detector_ = build<Detector>(cfg);
     require_all_read(cfg);
     load_golden_weights(*detector_, Golden::open(file + ".weights"));
+    detector_->to(device);
     const std::string inputs = train_.json()["inputs"];
     batch_ = golden_batch(Golden::open("detectors/" + inputs.substr(0, inputs.find('.'))));
+    batch_.img = batch_.img.to(device);
   }
 
   double perturbed_loss() const { return train_.json()["perturbed_1e6_max_relative_change"]["loss"]; }
@@ -122,8 +127,12 @@ TEST_P(DetectorGolden, MasksMatchTheReference) {
   EXPECT_LE(different, expected.numel() / 20000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, DetectorGolden, ::testing::Values(OSPREY_DETECTOR_CASES),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Cases, DetectorGolden,
+                         ::testing::Combine(::testing::Values(OSPREY_DETECTOR_CASES),
+                                            ::testing::ValuesIn(devices_in_build())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + ("_" + device_name(std::get<1>(test.param)));
+                         });
 
 }  // namespace
 }  // namespace osprey::testing
