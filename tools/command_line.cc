@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "core/base/error.h"
@@ -19,7 +20,9 @@ namespace {
 void sleep_at_barriers(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
   setenv("OMP_WAIT_POLICY", "passive", 1);
-  execv("/proc/self/exe", argv);  // comes back only when it failed; then it is merely slower
+  std::error_code failed;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  execv(self.c_str(), argv);  // comes back only when it failed; then the program is merely slower
 }
 
 }  // namespace
