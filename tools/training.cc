@@ -10,6 +10,7 @@
 #include "core/runner/environment.h"
 #include "hooks/default_hooks.h"
 #include "hooks/eval_hook.h"
+#include "tools/detector_config.h"
 #include "tools/device_choice.h"
 #include "tools/interrupt_guard.h"
 
@@ -129,15 +130,7 @@ void Training::build_data() {
 }
 
 void Training::build_model() {
-  ConfigNode model = config_["model"];
-  // mmdetection takes them at the top level, too.
-  for (const char* key : {"train_cfg", "test_cfg"}) {
-    const ConfigNode outside = config_.find(key);
-    if (outside.is_null()) continue;
-    if (!model.find(key).is_null()) outside.fail(str_cat(key, " is given in model, too"));
-    model = model.with(key, outside);
-  }
-  model_ = build<Detector>(model);
+  model_ = build<Detector>(detector_config(config_));
   model_->assign_paths();
   model_->init_weights(seed_);
 }

@@ -38,22 +38,6 @@ size_t item_index(const std::string& item) {
   return static_cast<size_t>(found - kItems.begin());
 }
 
-// Checked before anything is computed: an evaluation may take minutes.
-void check_options(const EvalOptions& options) {
-  for (const std::string& metric : options.metrics) {
-    if (std::find(kMetrics.begin(), kMetrics.end(), metric) != kMetrics.end()) continue;
-    const std::string meant = nearest_match(metric, kMetrics);
-    throw UserError(str_cat("evaluation: metric '", metric, "' is not supported; allowed: ", join(kMetrics),
-                            meant.empty() ? "" : str_cat(". Did you mean '", meant, "'?")));
-  }
-  for (const std::string& item : options.metric_items) item_index(item);
-  const std::vector<int64_t>& nums = options.proposal_nums;
-  if (nums.size() != 3 || !std::is_sorted(nums.begin(), nums.end()) || nums.front() < 1) {
-    throw UserError(
-        str_cat("evaluation: proposal_nums must be three ascending numbers, got [", join(nums), "]"));
-  }
-}
-
 CocoEvalParams make_params(const CocoReferenceData& reference, const EvalOptions& options,
                            const std::string& metric) {
   CocoEvalParams params;
@@ -158,9 +142,24 @@ void add_fast_recall(const CocoReferenceData& reference, const std::vector<CocoD
 
 }  // namespace
 
+void check_coco_options(const EvalOptions& options) {
+  for (const std::string& metric : options.metrics) {
+    if (std::find(kMetrics.begin(), kMetrics.end(), metric) != kMetrics.end()) continue;
+    const std::string meant = nearest_match(metric, kMetrics);
+    throw UserError(str_cat("evaluation: metric '", metric, "' is not supported; allowed: ", join(kMetrics),
+                            meant.empty() ? "" : str_cat(". Did you mean '", meant, "'?")));
+  }
+  for (const std::string& item : options.metric_items) item_index(item);
+  const std::vector<int64_t>& nums = options.proposal_nums;
+  if (nums.size() != 3 || !std::is_sorted(nums.begin(), nums.end()) || nums.front() < 1) {
+    throw UserError(
+        str_cat("evaluation: proposal_nums must be three ascending numbers, got [", join(nums), "]"));
+  }
+}
+
 EvalReport coco_metrics(const CocoReferenceData& reference, const std::vector<CocoDetection>& detections,
                         const EvalOptions& options) {
-  check_options(options);
+  check_coco_options(options);
   if (detections.empty()) log_error("The testing results of the whole dataset is empty.");
   EvalReport report;
   for (const std::string& metric : options.metrics) {

@@ -26,6 +26,10 @@ struct CocoReferenceData {
 EvalReport coco_metrics(const CocoReferenceData& reference, const std::vector<CocoDetection>& detections,
                         const EvalOptions& options);
 
+// The check of `options` that coco_metrics makes first, for callers that want to know before an inference of
+// hours.
+void check_coco_options(const EvalOptions& options);
+
 // Writes detections as a COCO result file, which pycocotools' loadRes reads: a list of {image_id, bbox,
 // score, category_id}, and segmentation when `with_masks`. Whole or not at all. Detections with a non-finite
 // box or score have no JSON form; they are left out, with a warning.

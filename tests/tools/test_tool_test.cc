@@ -1,0 +1,115 @@
+// Runs tools/test as a user does, on a slim HTC with random weights and rendered images.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/strings.h"
+#include "core/config/config.h"
+#include "core/detection/detector.h"
+#include "core/runner/checkpoint.h"
+#include "tools/results_file.h"
+
+namespace osprey {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int exit_code;
+  std::string output;  // stdout and stderr
+};
+
+class TestToolTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    fs::create_directories(folder());
+    std::ofstream(config()) << "_base_: "
+                            << fs::absolute("configs/quickstart/htc_r18_fp16_shapes.yaml").string()
+                            << "\nimg_scale: [64, 64]\n"
+                               "fp16: {_delete_: true, loss_scale: 1.}\n"
+                               "model:\n"
+                               "  backbone: {base_channels: 8}\n"
+                               "  neck: {in_channels: [8, 16, 32, 64]}\n"
+                               "data: {workers_per_gpu: 1, test: {num_images: 3}}\n";
+    std::unique_ptr<Detector> model = build<Detector>(load_config(config())["model"]);
+    model->assign_paths();
+    model->init_weights(1);
+    Checkpoint written;
+    written.weights = model->state_dict();
+    written.meta.classes = {"cat", "dog", "bird"};
+    write_checkpoint(checkpoint(), written);
+  }
+
+  static fs::path folder() { return fs::path(::testing::TempDir()) / "test_tool"; }
+  static std::string config() { return folder() / "config.yaml"; }
+  static std::string checkpoint() { return folder() / "weights.safetensors"; }
+  static std::string valid() { return config() + " " + checkpoint() + " "; }
+
+  static Outcome run(const std::string& arguments) {
+    FILE* pipe = ::popen(("tools/test_main " + arguments + " 2>&1").c_str(), "r");
+    Outcome outcome{-1, ""};
+    char block[4096];
+    for (size_t got; (got = std::fread(block, 1, sizeof block, pipe)) > 0;) outcome.output.append(block, got);
+    outcome.exit_code = WEXITSTATUS(::pclose(pipe));
+    return outcome;
+  }
+
+  static void expect_user_error(const std::string& arguments, const std::string& message) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.output.find(message), std::string::npos) << arguments << "\n" << outcome.output;
+  }
+};
+
+TEST_F(TestToolTest, EvaluatesWritesAndDraws) {
+  const std::string out = folder() / "results.json", drawn = folder() / "drawn";
+  const Outcome outcome =
+      run("--config " + config() + " --checkpoint " + checkpoint() + " --eval bbox segm --out " + out +
+          " --show-dir " + drawn + " --show-score-thr 0 --eval-options classwise=true jsonfile_prefix=" +
+          (folder() / "coco").string());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("Evaluating segm..."), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("| category"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("was trained on other classes"), std::string::npos) << outcome.output;
+  const size_t json = outcome.output.find("{\"bbox_mAP\":");
+  ASSERT_NE(json, std::string::npos) << outcome.output;
+  const auto metrics = nlohmann::json::parse(outcome.output.substr(json));
+  EXPECT_TRUE(metrics.contains("segm_mAP_copypaste"));
+  const auto results = read_results(out);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_TRUE(results[0].has_masks);
+  EXPECT_EQ(std::distance(fs::directory_iterator(drawn), {}), 3);
+  EXPECT_TRUE(fs::exists(folder() / "coco.bbox.json"));
+  EXPECT_TRUE(fs::exists(folder() / "coco.segm.json"));
+}
+
+TEST_F(TestToolTest, FormatOnlyWritesCocoJson) {
+  const std::string prefix = folder() / "server";
+  const Outcome outcome = run(valid() + "--format-only --eval-options jsonfile_prefix=" + prefix);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  std::ifstream in(prefix + ".bbox.json");
+  EXPECT_TRUE(nlohmann::json::parse(in).is_array());
+}
+
+TEST_F(TestToolTest, WrongFlagsAreOneLineAndExitCodeTwo) {
+  expect_user_error(valid(), "give at least one of --out, --eval, --format-only, --show-dir");
+  expect_user_error(valid() + "--eval bbox --format-only", "--eval and --format-only exclude each other");
+  expect_user_error(valid() + "--out results.pkl", "the name must end in .json");
+  expect_user_error(valid() + "--eval bbox --eval-options claswise=true", "Did you mean 'classwise'?");
+  expect_user_error(valid() + "--evil bbox", "--evil");
+  expect_user_error(config() + " --eval bbox", "checkpoint");
+  expect_user_error(valid() + "--eval bbox --device tpu", "allowed are cpu and cuda");
+  expect_user_error(config() + " /no/such.safetensors --eval bbox", "/no/such.safetensors");
+  expect_user_error("/no/such.yaml " + checkpoint() + " --eval bbox", "/no/such.yaml");
+}
+
+TEST_F(TestToolTest, AWrongMetricIsFoundBeforeAnythingRuns) {
+  expect_user_error(valid() + "--eval bbx", "Did you mean 'bbox'?");
+}
+
+}  // namespace
+}  // namespace osprey

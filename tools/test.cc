@@ -1,0 +1,165 @@
+// Tests a trained detector: runs it over data.test, evaluates, writes and draws what it found.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "core/amp/precision_config.h"
+#include "core/base/logging.h"
+#include "core/config/config.h"
+#include "core/data/data_loader.h"
+#include "core/data/dataset.h"
+#include "core/data/pipelines/image_io.h"
+#include "core/data/sample.h"
+#include "core/detection/detector.h"
+#include "core/evaluation/coco_metrics.h"
+#include "core/io/pth.h"
+#include "core/registry/plugin.h"
+#include "core/runner/checkpoint.h"
+#include "core/runner/inference.h"
+#include "hooks/eval_hook.h"
+#include "tools/command_line.h"
+#include "tools/detector_config.h"
+#include "tools/device_choice.h"
+#include "tools/draw_detections.h"
+#include "tools/results_file.h"
+
+namespace osprey {
+namespace {
+
+namespace fs = std::filesystem;
+using Results = std::vector<DetectionResult>;
+
+struct Arguments {
+  std::string config, checkpoint, out, show_dir, device;
+  std::vector<std::string> eval, eval_options, cfg_options;
+  bool format_only = false;
+  double show_score_thr = 0.3;
+};
+
+const std::vector<std::string> kEvalOptions = {"classwise", "proposal_nums", "iou_thrs", "metric_items",
+                                               "jsonfile_prefix"};
+
+void add_options(CLI::App& app, Arguments& args) {
+  app.add_option("config,--config", args.config, "YAML config file")->required();
+  app.add_option("checkpoint,--checkpoint", args.checkpoint, ".safetensors or .pth file of weights")
+      ->required();
+  app.add_option("--out", args.out, "write the results to this .json file");
+  app.add_option("--eval", args.eval, "metrics: bbox, segm, proposal, proposal_fast");
+  app.add_option("--eval-options", args.eval_options, "KEY=VALUE ...: " + join(kEvalOptions));
+  app.add_flag("--format-only", args.format_only, "write COCO json for a test server instead of evaluating");
+  app.add_option("--show-dir", args.show_dir, "draw the detections into images in this folder");
+  app.add_option("--show-score-thr", args.show_score_thr, "least score of a drawn detection")
+      ->capture_default_str();
+  app.add_option("--cfg-options", args.cfg_options, "KEY=VALUE ...: changes to the config");
+  app.add_option("--device", args.device, "cpu | cuda (a GPU when there is one)");
+}
+
+void check(const Arguments& args) {
+  if (args.out.empty() && args.eval.empty() && !args.format_only && args.show_dir.empty()) {
+    throw UserError("nothing to do: give at least one of --out, --eval, --format-only, --show-dir");
+  }
+  if (!args.eval.empty() && args.format_only) throw UserError("--eval and --format-only exclude each other");
+  if (!args.out.empty() && !ends_with(args.out, ".json")) {
+    throw UserError(str_cat("--out ", args.out, ": results are written as JSON, the name must end in .json"));
+  }
+  for (const std::string& option : args.eval_options) {
+    const std::string key = option.substr(0, option.find('='));
+    if (std::find(kEvalOptions.begin(), kEvalOptions.end(), key) != kEvalOptions.end()) continue;
+    const std::string meant = nearest_match(key, kEvalOptions);
+    throw UserError(str_cat("--eval-options ", option, ": unknown key '", key,
+                            "'; allowed: ", join(kEvalOptions),
+                            meant.empty() ? "" : str_cat(". Did you mean '", meant, "'?")));
+  }
+}
+
+// The config with the command line's wishes for the evaluation merged into `evaluation`.
+ConfigNode load(const Arguments& args) {
+  std::vector<std::string> overrides = args.cfg_options;
+  for (const std::string& option : args.eval_options) overrides.push_back("evaluation." + option);
+  if (!args.eval.empty()) overrides.push_back(str_cat("evaluation.metric=[", join(args.eval, ","), "]"));
+  return load_plugins(load_config(args.config, overrides));
+}
+
+// A checkpoint of mmcv keeps its classes too, but behind all of its tensors.
+void warn_of_other_classes(const std::string& path, const Dataset& dataset) {
+  if (is_pth(path)) return;
+  const std::vector<std::string> classes = read_checkpoint_meta(path).classes;
+  if (classes.empty() || classes == dataset.classes()) return;
+  log_warning(str_cat(path, ": was trained on other classes than data.test has: ", join(classes), " against ",
+                      join(dataset.classes())));
+}
+
+std::unique_ptr<Detector> load_detector(const ConfigNode& root, const Dataset& dataset,
+                                        const std::string& path) {
+  std::unique_ptr<Detector> model = build<Detector>(detector_config(root));
+  model->assign_paths();
+  load_weights(*model, read_weights(path), path);
+  warn_of_other_classes(path, dataset);
+  const PrecisionConfig precision = PrecisionConfig::from(root);
+  if (precision.mixed()) model->convert_precision(precision.dtype, precision.keep_fp32);
+  return model;
+}
+
+// The image of the dataset as it was before the pipeline, and the name to write it under.
+std::pair<cv::Mat, std::string> original_image(const Dataset& dataset, int64_t index) {
+  CounterRng rng(0, 0, static_cast<uint64_t>(index));
+  const std::vector<Sample> samples = dataset.get(index, rng);
+  OSPREY_REQUIRE(!samples.empty(), "the test pipeline rejects image ", index);
+  const SampleSource& source = *samples.front().source;
+  const cv::Mat image =
+      source.image.empty() ? read_image(source.filename, cv::IMREAD_COLOR) : source.image.clone();
+  const fs::path name = fs::path(source.filename).filename();
+  return {image, name.has_extension() ? name.string() : name.string() + ".png"};
+}
+
+void show(const Dataset& dataset, const Results& results, const std::string& folder, double score_thr) {
+  fs::create_directories(folder);
+  for (size_t i = 0; i < results.size(); ++i) {
+    auto [image, name] = original_image(dataset, static_cast<int64_t>(i));
+    draw_detections(image, results[i], dataset.classes(), score_thr);
+    const std::string path = fs::path(folder) / name;
+    if (!cv::imwrite(path, image)) throw UserError(str_cat(path, ": cannot write the image"));
+  }
+  log_info(str_cat("drew ", results.size(), " images into ", folder));
+}
+
+// The table for people, one line of JSON for programs.
+void print_report(const EvalReport& report) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : report.metrics) json[name] = value;
+  for (const auto& [name, text] : report.texts) json[name] = text;
+  std::cout << report.table << "\n" << json.dump() << std::endl;
+}
+
+void run(const Arguments& args) {
+  check(args);
+  const ConfigNode root = load(args);
+  set_log_level(root.get("log_level", "INFO"));
+  choose_device(args.device);
+  const EvalOptions options = read_eval_options(root.find("evaluation"));
+  if (!args.eval.empty()) check_coco_options(options);
+  const std::shared_ptr<const Dataset> dataset = build_test_dataset(root["data"]["test"]);
+  const std::unique_ptr<Detector> model = load_detector(root, *dataset, args.checkpoint);
+  InferenceOptions inference;
+  inference.workers = read_loader_options(root["data"]).workers_per_gpu;
+  const Results results = run_inference(*model, dataset, inference);
+  if (!args.out.empty()) write_results(args.out, results);
+  if (!args.show_dir.empty()) show(*dataset, results, args.show_dir, args.show_score_thr);
+  if (args.format_only) {
+    dataset->format_results(results, options.jsonfile_prefix.empty() ? "results" : options.jsonfile_prefix);
+  }
+  if (!args.eval.empty()) print_report(dataset->evaluate(results, options));
+}
+
+}  // namespace
+}  // namespace osprey
+
+int main(int argc, char** argv) {
+  CLI::App app("Tests a detector: at least one of --out, --eval, --format-only, --show-dir.");
+  osprey::Arguments args;
+  osprey::add_options(app, args);
+  return osprey::run_tool(app, argc, argv, [&] { osprey::run(args); });
+}
