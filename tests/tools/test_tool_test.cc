@@ -107,6 +107,12 @@ TEST_F(TestToolTest, WrongFlagsAreOneLineAndExitCodeTwo) {
   expect_user_error("/no/such.yaml " + checkpoint() + " --eval bbox", "/no/such.yaml");
 }
 
+TEST_F(TestToolTest, OnlyTheChosenItemsAreReported) {
+  const Outcome outcome = run(valid() + "--eval bbox --eval-options metric_items=[mAP_50]");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("{\"bbox_mAP_50\":"), std::string::npos) << outcome.output;
+}
+
 TEST_F(TestToolTest, AWrongMetricIsFoundBeforeAnythingRuns) {
   expect_user_error(valid() + "--eval bbx", "Did you mean 'bbox'?");
 }
