@@ -54,9 +54,10 @@ TEST_F(WeightGrowthHook, AddsAFieldToTheLog) {
     std::ifstream file(entry.path());
     log.assign(std::istreambuf_iterator<char>(file), {});
   }
-  const size_t field = log.rfind("\"weight_growth\": ");
+  const std::string kField = "\"weight_growth\":";
+  const size_t field = log.rfind(kField);
   ASSERT_NE(field, std::string::npos) << log;
-  EXPECT_NEAR(std::stod(log.substr(field + 17)), weight_norm(training.runner()) / before, 1e-4);
+  EXPECT_NEAR(std::stod(log.substr(field + kField.size())), weight_norm(training.runner()) / before, 1e-4);
 }
 
 TEST_F(WeightGrowthHook, ComparesWithTheFirstStartAfterAResume) {
