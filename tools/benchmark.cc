@@ -41,7 +41,11 @@ void report_bytes(State& state, double bytes) {
                                              ::benchmark::Counter::kIs1000);
 }
 
-constexpr int64_t kImages = 2, kSide = 256;
+constexpr int64_t kImages = 2;
+
+std::vector<ConvLayer> layers_of(const State& state) {
+  return resnet50_convs(kImages, state.range(1), state.range(1));
+}
 
 double total_flops(const std::vector<ConvLayer>& layers) {
   double flops = 0;
@@ -55,9 +59,10 @@ struct ConvLeaf {
   Tensor grad;
 };
 
-std::vector<ConvLeaf> make_convs(DType dtype) {
+std::vector<ConvLeaf> make_convs(const State& state) {
+  const DType dtype = dtype_arg(state);
   std::vector<ConvLeaf> leaves;
-  for (const ConvLayer& c : resnet50_convs(kImages, kSide, kSide)) {
+  for (const ConvLayer& c : layers_of(state)) {
     leaves.push_back({c,
                       Variable(random_tensor({c.n, c.h, c.w, c.ci}, dtype, 1), /*requires_grad=*/c.ci != 3),
                       Variable(random_tensor({c.co, c.kernel, c.kernel, c.ci}, dtype, 2), true),
@@ -71,16 +76,16 @@ Variable run(const ConvLeaf& leaf) {
 }
 
 void conv_forward(State& state) {
-  std::vector<ConvLeaf> leaves = make_convs(dtype_arg(state));
+  std::vector<ConvLeaf> leaves = make_convs(state);
   const NoGradGuard no_grad;
   for (auto _ : state) {
     for (const ConvLeaf& leaf : leaves) ::benchmark::DoNotOptimize(run(leaf));
   }
-  report_flops(state, total_flops(resnet50_convs(kImages, kSide, kSide)));
+  report_flops(state, total_flops(layers_of(state)));
 }
 
 void conv_step(State& state) {
-  std::vector<ConvLeaf> leaves = make_convs(dtype_arg(state));
+  std::vector<ConvLeaf> leaves = make_convs(state);
   for (auto _ : state) {
     for (ConvLeaf& leaf : leaves) {
       leaf.weight.mutable_value().mutable_raw();  // an optimizer was here
@@ -89,7 +94,7 @@ void conv_step(State& state) {
       leaf.x.zero_grad();
     }
   }
-  report_flops(state, 3 * total_flops(resnet50_convs(kImages, kSide, kSide)));
+  report_flops(state, 3 * total_flops(layers_of(state)));
 }
 
 // What a call costs beside the arithmetic: one 3x3 convolution of a 4x4 map, forward and backward.
@@ -101,20 +106,20 @@ void conv_call(State& state) {
 }
 
 void floor_forward(State& state) {
-  const FloorConvs floor = make_floor_convs(resnet50_convs(kImages, kSide, kSide), dtype_arg(state));
+  const FloorConvs floor = make_floor_convs(layers_of(state), dtype_arg(state));
   for (auto _ : state) {
     for (const auto& run : floor.forward) run();
   }
-  report_flops(state, total_flops(resnet50_convs(kImages, kSide, kSide)));
+  report_flops(state, total_flops(layers_of(state)));
 }
 
 void floor_step(State& state) {
-  const FloorConvs floor = make_floor_convs(resnet50_convs(kImages, kSide, kSide), dtype_arg(state));
+  const FloorConvs floor = make_floor_convs(layers_of(state), dtype_arg(state));
   for (auto _ : state) {
     for (const auto& run : floor.forward) run();
     for (const auto& run : floor.backward) run();
   }
-  report_flops(state, 3 * total_flops(resnet50_convs(kImages, kSide, kSide)));
+  report_flops(state, 3 * total_flops(layers_of(state)));
 }
 
 // The first fully connected layer of a box head.
@@ -218,9 +223,16 @@ void every_dtype(::benchmark::internal::Benchmark* b) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) b->Arg(static_cast<int64_t>(dtype));
   b->ArgName("dtype")->Unit(::benchmark::kMillisecond)->UseRealTime();
 }
-void onednn_dtypes(::benchmark::internal::Benchmark* b) {
-  for (const DType dtype : {DType::kF32, DType::kBF16}) b->Arg(static_cast<int64_t>(dtype));
-  b->ArgName("dtype")->Unit(::benchmark::kMillisecond)->UseRealTime();
+// dtype, and the side of the images that ResNet-50 sees.
+void conv_args(::benchmark::internal::Benchmark* b, std::initializer_list<DType> dtypes) {
+  for (const DType dtype : dtypes) {
+    for (const int64_t side : {256, 512}) b->Args({static_cast<int64_t>(dtype), side});
+  }
+  b->ArgNames({"dtype", "side"})->Unit(::benchmark::kMillisecond)->UseRealTime();
+}
+void floor_args(::benchmark::internal::Benchmark* b) { conv_args(b, {DType::kF32, DType::kBF16}); }
+void every_conv(::benchmark::internal::Benchmark* b) {
+  conv_args(b, {DType::kF32, DType::kBF16, DType::kF16});
 }
 void dtypes_and_rows(::benchmark::internal::Benchmark* b) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
@@ -229,10 +241,10 @@ void dtypes_and_rows(::benchmark::internal::Benchmark* b) {
   b->ArgNames({"dtype", "rows"})->Unit(::benchmark::kMillisecond)->UseRealTime();
 }
 
-BENCHMARK(floor_forward)->Apply(onednn_dtypes);
-BENCHMARK(floor_step)->Apply(onednn_dtypes);
-BENCHMARK(conv_forward)->Apply(every_dtype);
-BENCHMARK(conv_step)->Apply(every_dtype);
+BENCHMARK(floor_forward)->Apply(floor_args);
+BENCHMARK(floor_step)->Apply(floor_args);
+BENCHMARK(conv_forward)->Apply(every_conv);
+BENCHMARK(conv_step)->Apply(every_conv);
 BENCHMARK(conv_call)->Apply(every_dtype)->Unit(::benchmark::kMicrosecond);
 BENCHMARK(linear_step)->Apply(dtypes_and_rows);
 BENCHMARK(copy_map)->Apply(every_dtype);

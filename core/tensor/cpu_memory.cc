@@ -18,7 +18,8 @@ namespace {
 constexpr size_t kAlignment = 64;       // one cache line, one AVX-512 register
 constexpr size_t kSmallest = 64 << 10;  // blocks below are malloc's business
 constexpr size_t kHugePage = 2 << 20;   // x86-64
-constexpr size_t kFreeAllowance = 256 << 20;
+constexpr size_t kSmallReserve = 256 << 20;
+constexpr size_t kLargeReserve = size_t{1} << 30;
 
 size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
@@ -35,7 +36,7 @@ void* fresh_block(size_t bytes) {
 }
 
 // Free blocks by size class, oldest first. What is held (in use and free) stays within a quarter above the
-// highest use so far.
+// highest use so far, and within little more than a gigabyte of it.
 class BlockCache {
  public:
   void* take(size_t bytes) {
@@ -80,7 +81,8 @@ class BlockCache {
   };
 
   void trim() {
-    while (!order_.empty() && in_use_ + free_ > peak_ + peak_ / 4 + kFreeAllowance) drop_oldest();
+    const size_t limit = peak_ + std::min(peak_ / 4, kLargeReserve) + kSmallReserve;
+    while (!order_.empty() && in_use_ + free_ > limit) drop_oldest();
   }
 
   void drop_oldest() {
