@@ -6,7 +6,7 @@
 
 namespace osprey {
 
-// Where training runs. `requested`: "" is the best there is, with one info line; "cpu"; "cuda" is an error
+// Where a tool computes. `requested`: "" is the best there is, with one info line; "cpu"; "cuda" is an error
 // when it cannot be had. Throws UserError.
 Device choose_device(const std::string& requested);
 

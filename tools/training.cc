@@ -54,31 +54,38 @@ ConfigNode runner_config(const ConfigNode& config) {
 
 Training::Training(const TrainOptions& options) : options_(options) {
   config_ = load_plugins(load_config(options.config, options.cfg_options));
-  stem_ = fs::path(options.config).stem();
   set_log_level(config_.get("log_level", "INFO"));
-  choose_device(options.device);
-  open_work_dir();
+  device_ = choose_device(options.device);
+  choose_paths();
   choose_seed();
   build_data();
   build_model();
   build_runner();
   mark_foreign_keys(config_);
   require_all_read(config_);
+  runner_->check();
+  // A wrong config has ended above, with its message alone.
+  if (!options.check) open_work_dir();
   load_checkpoints();
 }
 
-void Training::open_work_dir() {
-  work_dir_ = options_.work_dir;
-  const ConfigNode configured = config_.find("work_dir");
-  if (work_dir_.empty()) work_dir_ = text_or(configured, "./work_dirs/" + stem_);
+void Training::choose_paths() {
+  stem_ = fs::path(options_.config).stem();
+  work_dir_ = text_or(config_.find("work_dir"), "./work_dirs/" + stem_);
+  if (!options_.work_dir.empty()) work_dir_ = options_.work_dir;
   timestamp_ = time_stamp();
-  resume_path_ = options_.resume_from;
-  const ConfigNode resume_from = config_.find("resume_from");
-  if (resume_path_.empty()) resume_path_ = text_or(resume_from, "");
+  load_from_ = text_or(config_.find("load_from"), "");
+  resume_path_ = text_or(config_.find("resume_from"), "");
+  if (!options_.resume_from.empty()) resume_path_ = options_.resume_from;
   const bool wants_latest = config_.get("auto_resume", false) || options_.auto_resume;
   if (resume_path_.empty() && wants_latest) resume_path_ = find_latest_checkpoint(work_dir_);
-  load_from_ = text_or(config_.find("load_from"), "");
-  if (options_.check) return;
+  for (const std::string& path : {resume_path_, load_from_}) {
+    if (!path.empty() && !fs::exists(path)) throw UserError(path + ": no such checkpoint");
+  }
+}
+
+// Log, a copy of the config that can be trained from again, and the head of the log as mmdetection writes it.
+void Training::open_work_dir() {
   std::error_code error;
   fs::create_directories(work_dir_, error);
   if (error) throw UserError(str_cat("work_dir ", work_dir_, ": ", error.message()));
@@ -88,6 +95,11 @@ void Training::open_work_dir() {
   log_info("Environment info:\n" + rule + "\n" + environment_info() + "\n" + rule);
   log_info("Distributed training: False");
   log_info("Config:\n" + config_.to_yaml());
+  log_info(str_cat("Set random seed to ", seed_, ", deterministic: ", deterministic_ ? "True" : "False"));
+  const std::string advice =
+      lr_advice(config_["optimizer"].get<std::string>("type"), runner_->optimizer().base_lr(),
+                read_loader_options(config_["data"]).samples_per_gpu);
+  if (!advice.empty()) log_warning(advice);
 }
 
 // --seed, else the config's, else that of the run to be continued, else a fresh one: never none, so that
@@ -103,8 +115,7 @@ void Training::choose_seed() {
   } else {
     seed_ = std::random_device{}();
   }
-  const bool deterministic = config_.get("deterministic", false) || options_.deterministic;
-  log_info(str_cat("Set random seed to ", seed_, ", deterministic: ", deterministic ? "True" : "False"));
+  deterministic_ = config_.get("deterministic", false) || options_.deterministic;
 }
 
 void Training::build_data() {
@@ -133,6 +144,7 @@ void Training::build_model() {
   model_ = build<Detector>(detector_config(config_));
   model_->assign_paths();
   model_->init_weights(seed_);
+  model_->to(device_);
 }
 
 void Training::build_runner() {
@@ -159,10 +171,6 @@ void Training::build_runner() {
         "EvalHook", std::make_unique<EvalHook>(hook, build_dataset(config_["data"]["val"]), workers)));
   }
   register_custom_hooks(*runner_, config_);
-  const int64_t batch_size = read_loader_options(config_["data"]).samples_per_gpu;
-  const std::string advice =
-      lr_advice(config_["optimizer"].get<std::string>("type"), runner_->optimizer().base_lr(), batch_size);
-  if (!advice.empty()) log_warning(advice);
 }
 
 void Training::load_checkpoints() {

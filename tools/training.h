@@ -18,18 +18,16 @@ class Training {
 
   Runner& runner() { return *runner_; }
 
-  // What a config can still have wrong once everything is built (class counts). Throws UserError.
-  void check() { runner_->check(); }
-
   // Trains to the end; SIGINT ends the run after the current iteration (Interrupted).
   void run();
 
  private:
-  void open_work_dir();
+  void choose_paths();
   void choose_seed();
   void build_data();
   void build_model();
   void build_runner();
+  void open_work_dir();
   void load_checkpoints();
 
   TrainOptions options_;
@@ -39,7 +37,9 @@ class Training {
   std::string timestamp_;
   std::string resume_path_;  // "" : from the start
   std::string load_from_;    // weights to start from, "" : none
+  Device device_;
   uint64_t seed_ = 0;
+  bool deterministic_ = false;
   std::shared_ptr<const Dataset> train_set_;
   std::unique_ptr<Detector> model_;
   std::unique_ptr<Runner> runner_;
