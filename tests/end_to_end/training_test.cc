@@ -1,0 +1,257 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/runner/checkpoint.h"
+#include "tools/training.h"
+
+// The whole path on a real model: HTC in half on rendered scenes.
+namespace osprey {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kConfig[] = "tests/end_to_end/tiny_htc.yaml";
+
+// In Bazel's runfiles, else as built in the root.
+std::string train_binary() {
+  return fs::exists("tools/train_main") ? "tools/train_main" : "bazel-bin/tools/train_main";
+}
+
+std::string fresh_dir() {
+  std::string pattern = ::testing::TempDir() + "/train_XXXXXX";
+  return ::mkdtemp(pattern.data());
+}
+
+TrainOptions options(const std::vector<std::string>& overrides, const std::string& work_dir = fresh_dir()) {
+  TrainOptions options;
+  options.config = kConfig;
+  options.work_dir = work_dir;
+  options.cfg_options = overrides;
+  options.device = "cpu";
+  options.no_validate = true;
+  return options;
+}
+
+// tools/train as a process.
+class TrainProcess {
+ public:
+  explicit TrainProcess(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), train_binary());
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+  }
+  void kill(int signal) { ::kill(pid_, signal); }
+  // Exit code, or 128 + signal.
+  int wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+void wait_for(const fs::path& path) {
+  for (int i = 0; i < 6000 && !fs::exists(path); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(fs::exists(path)) << path;
+}
+
+// "" when equal, else the first name that differs.
+std::string first_difference(const StateDict& a, const StateDict& b) {
+  for (const auto& [name, tensor] : a.entries()) {
+    const Tensor* other = b.find(name);
+    if (other == nullptr || !bitwise_equal(tensor, *other)) return name;
+  }
+  return a.size() == b.size() ? "" : "different entries";
+}
+
+std::vector<nlohmann::json> json_log(const fs::path& work_dir) {
+  std::vector<nlohmann::json> lines;
+  for (const auto& entry : fs::directory_iterator(work_dir)) {
+    if (!entry.path().string().ends_with(".log.json")) continue;
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  }
+  return lines;
+}
+
+// Every term of the reference's log, all finite, and the run ends with an evaluation.
+TEST(Training, LogsEveryLossOfHtcAndEvaluates) {
+  TrainOptions with_evaluation = options({});
+  with_evaluation.no_validate = false;
+  Training training(with_evaluation);
+  training.run();
+  int train_lines = 0, val_lines = 0;
+  for (const auto& line : json_log(with_evaluation.work_dir)) {
+    if (line.value("mode", "") == "val") {
+      ++val_lines;
+      EXPECT_TRUE(line["bbox_mAP"].is_number());
+      EXPECT_TRUE(line["segm_mAP"].is_number());
+    }
+    if (line.value("mode", "") != "train") continue;
+    ++train_lines;
+    for (const char* key : {"loss_rpn_cls", "loss_rpn_bbox", "loss_semantic_seg", "s0.loss_cls",
+                            "s0.acc",       "s0.loss_bbox",  "s0.loss_mask",      "s1.loss_cls",
+                            "s1.acc",       "s1.loss_bbox",  "s1.loss_mask",      "s2.loss_cls",
+                            "s2.acc",       "s2.loss_bbox",  "s2.loss_mask",      "loss",
+                            "grad_norm",    "time",          "data_time",         "lr",
+                            "memory"}) {
+      ASSERT_TRUE(line.contains(key)) << key;
+      EXPECT_TRUE(line[key].is_number()) << key << ": " << line[key];
+    }
+  }
+  EXPECT_EQ(train_lines, 4);
+  EXPECT_EQ(val_lines, 1);
+}
+
+// SIGKILL in the middle of an epoch, then --auto-resume: the same weights, optimizer and hooks as a run that
+// nothing happened to, bit for bit.
+TEST(Training, SurvivesSigkill) {
+  const std::vector<std::string> flags = {kConfig,
+                                          "--no-validate",
+                                          "--device",
+                                          "cpu",
+                                          "--cfg-options",
+                                          "checkpoint_config.by_epoch=false",
+                                          "checkpoint_config.interval=1"};
+  const auto started_in = [&](const std::string& work_dir) {
+    std::vector<std::string> arguments = {"--work-dir", work_dir, "--auto-resume"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return TrainProcess(arguments);
+  };
+  const std::string whole = fresh_dir(), killed = fresh_dir();
+  EXPECT_EQ(started_in(whole).wait(), 0);
+  TrainProcess victim = started_in(killed);
+  wait_for(killed + "/iter_3.safetensors");
+  victim.kill(SIGKILL);
+  EXPECT_EQ(victim.wait(), 128 + SIGKILL);
+  EXPECT_FALSE(fs::exists(killed + "/iter_8.safetensors"));
+  EXPECT_EQ(started_in(killed).wait(), 0);
+
+  const Checkpoint a = read_checkpoint(whole + "/iter_8.safetensors");
+  const Checkpoint b = read_checkpoint(killed + "/iter_8.safetensors");
+  EXPECT_EQ(first_difference(a.weights, b.weights), "");
+  EXPECT_EQ(first_difference(a.optimizer, b.optimizer), "");
+  EXPECT_EQ(a.meta.iter, b.meta.iter);
+}
+
+TEST(Training, EndsCleanlyOnSigint) {
+  const std::string work_dir = fresh_dir();
+  TrainProcess process({kConfig, "--work-dir", work_dir, "--no-validate", "--device", "cpu", "--cfg-options",
+                        "checkpoint_config.by_epoch=false", "checkpoint_config.interval=1",
+                        "runner.max_epochs=1000"});
+  wait_for(work_dir + "/iter_2.safetensors");
+  process.kill(SIGINT);
+  EXPECT_EQ(process.wait(), 130);
+  for (const auto& entry : fs::directory_iterator(work_dir)) {
+    EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
+    if (entry.path().extension() == ".safetensors") read_checkpoint(entry.path());
+  }
+}
+
+StateDict state_of(Runner& runner) {
+  const Checkpoint checkpoint = runner.checkpoint();
+  StateDict state;
+  const auto add = [&](const std::string& prefix, const StateDict& part) {
+    for (const auto& [name, tensor] : part.entries()) state.put(prefix + name, tensor.clone());
+  };
+  add("", checkpoint.weights);
+  add("optimizer.", checkpoint.optimizer);
+  add("half.", runner.model().state_dict());
+  const auto ema = checkpoint.hooks.find("EMAHook");
+  if (ema != checkpoint.hooks.end()) add("ema.", ema->second);
+  return state;
+}
+
+class Snapshots final : public Hook {
+ public:
+  void before_train_iter(Runner& runner) override { before = state_of(runner); }
+  void after_skipped_iter(Runner& runner, const std::string&) override {
+    ++skipped;
+    EXPECT_EQ(first_difference(before, state_of(runner)), "");
+  }
+  StateDict before;
+  int skipped = 0;
+};
+
+// An overflow at iteration k leaves weights, masters, optimizer, BatchNorm statistics and EMA bitwise
+// untouched, with a static scale, a dynamic one, bf16 and f32.
+TEST(Training, AForcedOverflowLeavesNothingBehind) {
+  for (const char* precision :
+       {"fp16.loss_scale=64.", "fp16.loss_scale={_delete_: true, init_scale: 64}", "fp16=null"}) {
+    Training training(options({precision, "runner.max_epochs=1",
+                               "debug={inject: [{at: roi_head.bbox_head.1.fc_cls, iter: 2}]}",
+                               "custom_hooks=[{type: EMAHook, warm_up: 1, momentum: 0.5}]"}));
+    auto owned = Hook::identify("Snapshots", std::make_unique<Snapshots>());
+    Snapshots* snapshots = owned.get();
+    training.runner().register_hook(std::move(owned));
+    training.run();
+    EXPECT_EQ(snapshots->skipped, 1) << precision;
+    EXPECT_EQ(training.runner().iter(), 4);
+  }
+}
+
+TEST(Training, TheSameSeedGivesTheSameWeights) {
+  StateDict first;
+  for (const int workers : {0, 2}) {
+    Training training(options({"runner.max_epochs=1", "data.workers_per_gpu=" + std::to_string(workers)}));
+    training.run();
+    const StateDict weights = training.runner().weights().state_dict();
+    if (first.size() == 0) {
+      for (const auto& [name, tensor] : weights.entries()) first.put(name, tensor.clone());
+    } else {
+      EXPECT_EQ(first_difference(first, weights), "");
+    }
+  }
+}
+
+// A wrong flag, a wrong key, a missing file, a wrong device: exit code 2 before the first iteration.
+TEST(Training, UserErrorsExitWithTwo) {
+  const std::string work_dir = fresh_dir();
+  const std::vector<std::vector<std::string>> wrong = {
+      {kConfig, "--frobnicate"},
+      {"no_such.yaml"},
+      {kConfig, "--cfg-options", "optimizer.lr_=1"},
+      {kConfig, "--device", "cuda"},
+      {kConfig, "--launcher", "pytorch"},
+      {kConfig, "--resume-from", "no_such.safetensors"},
+      {kConfig, "--check", "--cfg-options", "model.roi_head.bbox_head.0.num_classes=7"},
+      {kConfig, "--cfg-options", "load_from=no_such.safetensors"},
+  };
+  for (std::vector<std::string> arguments : wrong) {
+    arguments.insert(arguments.end(), {"--work-dir", work_dir});
+    EXPECT_EQ(TrainProcess(arguments).wait(), 2) << arguments[1];
+  }
+}
+
+TEST(Training, CheckTrainsNothing) {
+  const std::string work_dir = fresh_dir() + "/unmade";
+  EXPECT_EQ(TrainProcess({kConfig, "--check", "--work-dir", work_dir}).wait(), 0);
+  EXPECT_FALSE(fs::exists(work_dir));
+}
+
+TEST(LrAdvice, FollowsTheLinearScalingRule) {
+  EXPECT_NE(lr_advice("SGD", 0.02, 2).find("optimizer.lr=0.0025"), std::string::npos);
+  EXPECT_EQ(lr_advice("SGD", 0.02, 16), "");
+  EXPECT_EQ(lr_advice("SGD", 0.0025, 2), "");
+  EXPECT_EQ(lr_advice("AdamW", 0.02, 2), "");
+}
+
+}  // namespace
+}  // namespace osprey
