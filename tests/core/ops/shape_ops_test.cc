@@ -1,5 +1,7 @@
 #include "core/ops/shape_ops.h"
 
+#include <cmath>
+
 #include "core/autograd/gradcheck.h"
 #include "tests/core/ops/op_check.h"
 
@@ -30,6 +32,14 @@ TEST(ShapeOps, GradientsMatchFiniteDifferences) {
         return gather_group(in[0], indices({2, 0, 1}), 4);
       },
       {uniform64({3, 12}, 3)});
+}
+
+TEST(OpTests, RunOnPoisonedMemory) {
+  for (const int64_t n : {5, 100000}) {
+    for (const DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16}) {
+      EXPECT_TRUE(std::isnan(Tensor({n}, dtype).slice(n - 1, n).item())) << dtype;
+    }
+  }
 }
 
 TEST(ShapeOps, PickWhatTheirContractSays) {
