@@ -138,11 +138,12 @@ void run(const Arguments& args) {
   check(args);
   const ConfigNode root = load(args);
   set_log_level(root.get("log_level", "INFO"));
-  choose_device(args.device);
+  const Device device = choose_device(args.device);
   const EvalOptions options = read_eval_options(root.find("evaluation"));
   if (!args.eval.empty()) check_coco_options(options);
   const std::shared_ptr<const Dataset> dataset = build_test_dataset(root["data"]["test"]);
   const std::unique_ptr<Detector> model = load_detector(root, *dataset, args.checkpoint);
+  model->to(device);
   InferenceOptions inference;
   inference.workers = read_loader_options(root["data"]).workers_per_gpu;
   const Results results = run_inference(*model, dataset, inference);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <random>
 
+#include "core/backend/dense_math.h"
 #include "core/base/logging.h"
 #include "core/io/atomic_file.h"
 #include "core/registry/plugin.h"
@@ -116,6 +117,9 @@ void Training::choose_seed() {
     seed_ = std::random_device{}();
   }
   deterministic_ = config_.get("deterministic", false) || options_.deterministic;
+  dense_math_policy().deterministic = deterministic_;
+  dense_math_policy().benchmark = config_.get("cudnn_benchmark", false);
+  dense_math_policy().allow_tf32 = config_.get("allow_tf32", false);
 }
 
 void Training::build_data() {
