@@ -109,7 +109,8 @@ ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
     }
     stages_.push_back(add_child(str_cat("layer", i + 1), std::move(stage)));
   }
-  freeze_stages(true);
+  freeze_stages(/*gradients_too=*/true);
+  ResNet::train();
 }
 
 // One 7x7 convolution, or ResNet-C's three 3x3 ones, whose children have torch's Sequential numbers (the

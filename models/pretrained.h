@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+
+#include "core/config/config.h"
+#include "core/nn/module.h"
+
+// Weights that a backbone starts from.
+namespace osprey {
+
+// Path of the file that `name` (a string in a config) stands for: a local path, "torchvision://resnet50",
+// "open-mmlab://detectron2/resnet50_caffe", or an http(s) URL. Looked for as a local path, then in
+// checkpoint_folder(), then downloaded to there. Throws UserError naming file, URL and the way to do without.
+std::string resolve_checkpoint(const ConfigNode& name);
+
+// $OSPREY_HOME/checkpoints; without OSPREY_HOME, osprey/checkpoints in the user's cache directory.
+std::string checkpoint_folder();
+
+// Loads the file into `module`. Names that begin with `prefix` (or, when there is none, with "backbone.", as
+// in a whole detector's checkpoint) lose it, and the others are left out. Logs what did not match; throws
+// UserError when shapes differ or nothing matches.
+void load_pretrained(Module& module, const ConfigNode& name, const std::string& prefix = "");
+
+// `pretrained: NAME` of a detector, or `init_cfg: {type: Pretrained, checkpoint: NAME, prefix}` of its
+// backbone.
+class PretrainedBackbone {
+ public:
+  explicit PretrainedBackbone(const ConfigNode& detector_cfg);
+  bool given() const { return !name_.is_null(); }
+  // Does nothing when neither key is given.
+  void load_into(Module& backbone) const;
+
+ private:
+  ConfigNode name_;
+  std::string prefix_;
+};
+
+// What trains badly when nothing fills it: parameters without gradient and norms in eval mode keep what they
+// were drawn with. One line, or "" when there are none.
+std::string lint_frozen_at_random(Module& module);
+
+}  // namespace osprey
