@@ -29,17 +29,16 @@ AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes)
       anchor_generator_(build<AnchorGeneratorBase>(find_or(cfg, "anchor_generator", kAnchorGenerator))),
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),
       loss_bbox_(build<Loss>(find_or(cfg, "loss_bbox", kLossBBox))),
-      num_anchors_(anchor_generator_->num_base_anchors(0)) {
+      num_anchors_(anchor_generator_->num_base_anchors(0)),
+      reg_decoded_bbox_(cfg.get("reg_decoded_bbox", false)) {
   const ConfigNode loss_cls = find_or(cfg, "loss_cls", kLossCls);
   loss_cls_ = build<Loss>(loss_cls);
   sampling_ = samples_anchors(loss_cls);
   cls_out_channels_ = loss_cls_->use_sigmoid() ? num_classes : num_classes + 1;
-  if (cfg.get("reg_decoded_bbox", false)) {
-    cfg["reg_decoded_bbox"].fail("reg_decoded_bbox is not implemented yet; only false is allowed");
-  }
+
   const ConfigNode train_cfg = cfg.find("train_cfg");
   if (!train_cfg.is_null()) {
-    targets_ = std::make_unique<AnchorTargetMaker>(train_cfg, num_classes, sampling_);
+    targets_ = std::make_unique<AnchorTargetMaker>(train_cfg, num_classes, sampling_, reg_decoded_bbox_);
   }
 }
 
@@ -76,7 +75,11 @@ AnchorHead::LevelLosses AnchorHead::loss(const Predictions& predictions, const B
   LevelLosses losses;
   for (size_t l = 0; l < anchors.size(); ++l) {
     const Variable cls_score = reshape(predictions.cls_scores[l], {-1, cls_out_channels_});
-    const Variable bbox_pred = reshape(predictions.bbox_preds[l], {-1, 4});
+    Variable bbox_pred = reshape(predictions.bbox_preds[l], {-1, 4});
+    if (reg_decoded_bbox_) {
+      const Tensor boxes = concat(Tensors(static_cast<size_t>(batch.size()), anchors[l]));
+      bbox_pred = bbox_coder_->decode(boxes.to(bbox_pred.device()), bbox_pred, std::nullopt);
+    }
     losses.loss_cls.push_back(
         (*loss_cls_)(cls_score, targets.labels[l], {targets.label_weights[l], num_total_samples}));
     losses.loss_bbox.push_back(

@@ -13,8 +13,8 @@ namespace osprey {
 
 // What RPN, RetinaNet and their relatives share: every cell of every level classifies and regresses A
 // anchors. Keys as in mmdetection: in_channels, feat_channels, anchor_generator, bbox_coder, loss_cls,
-// loss_bbox, train_cfg, test_cfg. With a sigmoid loss there are num_classes scores per anchor, else one more
-// for the background, the last.
+// loss_bbox, reg_decoded_bbox, train_cfg, test_cfg. With a sigmoid loss there are num_classes scores per
+// anchor, else one more for the background, the last.
 class AnchorHead : public DenseHead {
  protected:
   AnchorHead(const ConfigNode& cfg, int64_t num_classes);
@@ -41,6 +41,7 @@ class AnchorHead : public DenseHead {
   int64_t num_anchors_, cls_out_channels_;
 
  private:
+  const bool reg_decoded_bbox_;  // loss_bbox compares boxes, not deltas
   bool sampling_;  // false: every anchor takes part, and losses are divided by the positives alone
   std::unique_ptr<AnchorTargetMaker> targets_;  // null without train_cfg
 };

@@ -32,10 +32,12 @@ std::vector<int64_t> indices_of(const Tensor& flags) {
 
 }  // namespace
 
-AnchorTargetMaker::AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_classes, bool sampling)
+AnchorTargetMaker::AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_classes, bool sampling,
+                                     bool reg_decoded_bbox)
     : assigner_(build<BBoxAssigner>(train_cfg["assigner"])),
       num_classes_(num_classes),
       sampling_(sampling && !train_cfg.find("sampler").is_null()),
+      reg_decoded_bbox_(reg_decoded_bbox),
       allowed_border_(train_cfg.get("allowed_border", int64_t{-1})),
       pos_weight_(train_cfg.get("pos_weight", -1.0f)) {
   sampler_ = build<BBoxSampler>(sampling_ ? train_cfg["sampler"] : parse_config("type: PseudoSampler"));
@@ -65,12 +67,14 @@ AnchorTargetMaker::ImageTargets AnchorTargetMaker::for_image(const Tensor& ancho
   const auto gt_inds = sampled.pos_assigned_gt_inds.to_vector<int64_t>();
   const auto gt_labels =
       class_agnostic ? std::vector<int64_t>() : batch.gt_labels[image].to_vector<int64_t>();
-  const auto deltas = coder.encode(sampled.pos_bboxes, sampled.pos_gt_bboxes).to_vector<float>();
+  const Tensor wanted =
+      reg_decoded_bbox_ ? sampled.pos_gt_bboxes : coder.encode(sampled.pos_bboxes, sampled.pos_gt_bboxes);
+  const auto bbox_targets = wanted.to_vector<float>();
   for (size_t k = 0; k < pos_inds.size(); ++k) {
     const int64_t anchor = inside[pos_inds[k]];
     targets.labels[anchor] = class_agnostic ? 0 : gt_labels[gt_inds[k]];
     targets.label_weights[anchor] = pos_weight_;
-    std::copy_n(&deltas[k * 4], 4, &targets.bbox_targets[anchor * 4]);
+    std::copy_n(&bbox_targets[k * 4], 4, &targets.bbox_targets[anchor * 4]);
     std::fill_n(&targets.bbox_weights[anchor * 4], 4, 1.0f);
   }
   for (const int64_t k : neg_inds) targets.label_weights[inside[k]] = 1;

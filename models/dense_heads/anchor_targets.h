@@ -13,10 +13,10 @@ namespace osprey {
 
 // What every anchor should have predicted, per level, for all images together.
 struct AnchorTargets {
-  Tensors labels;                                // i64 (n * h * w * A); num_classes = background
-  Tensors label_weights;                         // f32 (n * h * w * A); 0 = takes no part
-  Tensors bbox_targets;                          // f32 (n * h * w * A, 4), encoded
-  Tensors bbox_weights;                          // f32 (n * h * w * A, 4), 1 for positives
+  Tensors labels;         // i64 (n * h * w * A); num_classes = background
+  Tensors label_weights;  // f32 (n * h * w * A); 0 = takes no part
+  Tensors bbox_targets;   // f32 (n * h * w * A, 4), encoded, or boxes with reg_decoded_bbox
+  Tensors bbox_weights;   // f32 (n * h * w * A, 4), 1 for positives
   int64_t num_total_pos = 0, num_total_neg = 0;  // at least 1 per image, as the reference counts
 };
 
@@ -26,7 +26,7 @@ class AnchorTargetMaker {
  public:
   // train_cfg: assigner, sampler (everything takes part when it is missing or `sampling` is off),
   // allowed_border, pos_weight.
-  AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_classes, bool sampling);
+  AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_classes, bool sampling, bool reg_decoded_bbox);
 
   // anchors: per level f32 (h * w * A, 4). With `class_agnostic` every object has label 0 (RPN).
   AnchorTargets make(const Tensors& anchors, const AnchorGeneratorBase& generator,
@@ -42,7 +42,7 @@ class AnchorTargetMaker {
   std::unique_ptr<BBoxAssigner> assigner_;
   std::unique_ptr<BBoxSampler> sampler_;
   int64_t num_classes_;
-  bool sampling_;
+  bool sampling_, reg_decoded_bbox_;
   int64_t allowed_border_;
   float pos_weight_;
 };

@@ -22,6 +22,9 @@ class DenseHead : public Module {
   virtual TrainResult forward_train(const Variables& feats, const Batch& batch) const = 0;
   // Proposals as above, in pixels of the network's input.
   virtual Tensors simple_test_rpn(const Variables& feats, const std::vector<ImgMeta>& img_metas) const = 0;
+  // The same from several augmentations of the images (feats[a], img_metas[a]), in pixels of the files.
+  virtual Tensors aug_test_rpn(const std::vector<Variables>& feats,
+                               const std::vector<std::vector<ImgMeta>>& img_metas) const = 0;
 };
 
 OSPREY_DECLARE_REGISTRY(DenseHead);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/bbox/transforms.h"
 #include "core/nn/init.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/reduce.h"
@@ -48,6 +49,19 @@ Tensor rows_of_min_size(const Tensor& boxes, double min_size) {
   return Tensor::from(rows, {static_cast<int64_t>(rows.size())}).to(boxes.device());
 }
 
+// Proposals f32 (n, 5), flipped and scaled back.
+Tensor in_file_pixels(const Tensor& proposals, const ImgMeta& meta) {
+  Tensor mapped = proposals.to(kCPU).clone();
+  float* row = mapped.mutable_data<float>();
+  for (int64_t i = 0; i < mapped.dim(0); ++i, row += 5) {
+    const Tensor box = Tensor::from({row[0], row[1], row[2], row[3]}, {1, 4});
+    const Tensor back =
+        bbox_mapping_back(box, meta.img_shape, meta.scale_factor, meta.flip, meta.flip_direction);
+    std::copy_n(back.data<float>(), 4, row);
+  }
+  return mapped;
+}
+
 }  // namespace
 
 RPNHead::RPNHead(const ConfigNode& cfg)
@@ -85,6 +99,33 @@ DenseHead::TrainResult RPNHead::forward_train(const Variables& feats, const Batc
 Tensors RPNHead::simple_test_rpn(const Variables& feats, const std::vector<ImgMeta>& img_metas) const {
   OSPREY_REQUIRE(test_proposals_, path(), ": needs model.test_cfg.rpn");
   return keep_finite_or_warn(get_bboxes(forward(feats), img_metas, *test_proposals_), path());
+}
+
+Tensors RPNHead::aug_test_rpn(const std::vector<Variables>& feats,
+                              const std::vector<std::vector<ImgMeta>>& img_metas) const {
+  std::vector<Tensors> by_image(img_metas.at(0).size());
+  for (size_t a = 0; a < feats.size(); ++a) {
+    const Tensors proposals = simple_test_rpn(feats[a], img_metas[a]);
+    for (size_t i = 0; i < proposals.size(); ++i) {
+      by_image[i].push_back(in_file_pixels(proposals[i], img_metas[a][i]));
+    }
+  }
+  Tensors merged;
+  for (const Tensors& proposals : by_image)
+    merged.push_back(merge_aug_proposals(proposals, *test_proposals_));
+  return merged;
+}
+
+// NMS over the proposals f32 (n, 5) of all augmentations of one image.
+Tensor RPNHead::merge_aug_proposals(const Tensors& proposals, const ProposalCfg& cfg) const {
+  const Tensor all = concat(proposals).to(kCPU);
+  Tensor boxes({all.dim(0), 4}, DType::kF32), scores({all.dim(0)}, DType::kF32);
+  for (int64_t i = 0; i < all.dim(0); ++i) {
+    std::copy_n(all.data<float>() + i * 5, 4, boxes.mutable_data<float>() + i * 4);
+    scores.mutable_data<float>()[i] = all.data<float>()[i * 5 + 4];
+  }
+  const Tensor kept = gather_rows(all, nms(boxes, scores, cfg.nms.iou_threshold)).value();
+  return kept.slice(0, std::min(kept.dim(0), cfg.max_per_img));
 }
 
 Tensors RPNHead::get_bboxes(const Predictions& predictions, const std::vector<ImgMeta>& img_metas,

@@ -17,6 +17,8 @@ class RPNHead final : public AnchorHead {
   // Losses: loss_rpn_cls, loss_rpn_bbox.
   TrainResult forward_train(const Variables& feats, const Batch& batch) const override;
   Tensors simple_test_rpn(const Variables& feats, const std::vector<ImgMeta>& img_metas) const override;
+  Tensors aug_test_rpn(const std::vector<Variables>& feats,
+                       const std::vector<std::vector<ImgMeta>>& img_metas) const override;
   void init_weights(uint64_t seed) override;
 
  private:
@@ -25,6 +27,7 @@ class RPNHead final : public AnchorHead {
                      const ProposalCfg& cfg) const;
   Tensor propose(const Predictions& predictions, const Tensors& anchors, int64_t image, const ImgMeta& meta,
                  const ProposalCfg& cfg) const;
+  Tensor merge_aug_proposals(const Tensors& proposals, const ProposalCfg& cfg) const;
   Tensor objectness(const Tensor& cls_score) const;
 
   Conv2d *rpn_conv_, *rpn_cls_, *rpn_reg_;

@@ -1,5 +1,7 @@
 #include "models/detectors/two_stage_detector.h"
 
+#include "core/base/logging.h"
+
 namespace osprey {
 namespace {
 
@@ -27,15 +29,19 @@ ConfigNode roi_cfg(const ConfigNode& cfg) {
 }  // namespace
 
 TwoStageDetector::TwoStageDetector(const ConfigNode& cfg)
-    : backbone_(add_child("backbone", build<Backbone>(cfg["backbone"]))),
-      pretrained_(cfg.get("pretrained", "")) {
+    : backbone_(add_child("backbone", build<Backbone>(cfg["backbone"]))), pretrained_(cfg) {
   if (!cfg.find("neck").is_null()) neck_ = add_child("neck", build<Neck>(cfg["neck"]));
   rpn_head_ = add_child("rpn_head", build<DenseHead>(rpn_cfg(cfg)));
   roi_head_ = add_child("roi_head", build<RoIHead>(roi_cfg(cfg)));
   assign_paths();
 }
 
-void TwoStageDetector::init_weights(uint64_t seed) { Detector::init_weights(seed); }
+void TwoStageDetector::init_weights(uint64_t seed) {
+  Detector::init_weights(seed);
+  pretrained_.load_into(*backbone_);
+  const std::string lint = pretrained_.given() ? "" : lint_frozen_at_random(*backbone_);
+  if (!lint.empty()) log_warning("backbone: " + lint);
+}
 
 Variables TwoStageDetector::extract_feat(const Variable& img) const {
   const Variables feats = backbone_->forward(img);
@@ -59,6 +65,18 @@ std::vector<DetectionResult> TwoStageDetector::simple_test(const Batch& batch, b
   const Variables feats = extract_feat(batch.img);
   const Tensors proposals = rpn_head_->simple_test_rpn(feats, batch.img_metas);
   return roi_head_->simple_test(feats, proposals, batch.img_metas, rescale);
+}
+
+std::vector<DetectionResult> TwoStageDetector::aug_test(const std::vector<Batch>& batches, bool rescale) {
+  const NoGradGuard no_grad;
+  std::vector<Variables> feats;
+  std::vector<std::vector<ImgMeta>> img_metas;
+  for (const Batch& augmented : batches) {
+    feats.push_back(extract_feat(augmented.img));
+    img_metas.push_back(augmented.img_metas);
+  }
+  const Tensors proposals = rpn_head_->aug_test_rpn(feats, img_metas);
+  return roi_head_->aug_test(feats, proposals, img_metas, rescale);
 }
 
 std::vector<std::pair<std::string, int64_t>> TwoStageDetector::num_classes_by_head() const {

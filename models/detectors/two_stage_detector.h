@@ -1,26 +1,27 @@
 #pragma once
 
-#include <string>
-
 #include "core/detection/detector.h"
 #include "models/backbones/backbone.h"
 #include "models/dense_heads/dense_head.h"
 #include "models/necks/neck.h"
+#include "models/pretrained.h"
 #include "models/roi_heads/roi_head.h"
 
 namespace osprey {
 
 // img -> backbone -> neck -> rpn_head (proposals) -> roi_head.
 //
-// Keys: backbone, neck (optional), rpn_head, roi_head, pretrained, and train_cfg {rpn, rpn_proposal, rcnn},
-// test_cfg {rpn, rcnn}, whose parts are handed to the heads.
+// Keys: backbone, neck (optional), rpn_head, roi_head, pretrained or backbone.init_cfg, and train_cfg {rpn,
+// rpn_proposal, rcnn}, test_cfg {rpn, rcnn}, whose parts are handed to the heads.
 class TwoStageDetector : public Detector {
  public:
   explicit TwoStageDetector(const ConfigNode& cfg);
   // loss_rpn_cls, loss_rpn_bbox, then the RoI head's.
   LossDict forward_train(const Batch& batch) override;
   std::vector<DetectionResult> simple_test(const Batch& batch, bool rescale) override;
+  std::vector<DetectionResult> aug_test(const std::vector<Batch>& batches, bool rescale) override;
   std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const override;
+  // Also fills the backbone from its checkpoint, if it has one.
   void init_weights(uint64_t seed) override;
 
   // The pyramid of a batch of images (n, h, w, 3).
@@ -33,7 +34,7 @@ class TwoStageDetector : public Detector {
   Neck* neck_ = nullptr;
   DenseHead* rpn_head_;
   RoIHead* roi_head_;
-  std::string pretrained_;  // of the backbone; empty: from scratch
+  PretrainedBackbone pretrained_;
 };
 
 }  // namespace osprey

@@ -21,7 +21,8 @@ std::unique_ptr<ModuleList<Base>> build_per_stage(const ConfigNode& cfg, size_t 
 }  // namespace
 
 CascadeRoIHead::CascadeRoIHead(const ConfigNode& cfg)
-    : num_stages_(static_cast<size_t>(cfg.get<int64_t>("num_stages"))),
+    : RoITestMixin(cfg),
+      num_stages_(static_cast<size_t>(cfg.get<int64_t>("num_stages"))),
       stage_loss_weights_(cfg.get<std::vector<double>>("stage_loss_weights")) {
   if (stage_loss_weights_.size() != num_stages_) {
     cfg["stage_loss_weights"].fail(str_cat("needs one weight for each of the ", num_stages_, " stages"));
@@ -44,7 +45,6 @@ CascadeRoIHead::CascadeRoIHead(const ConfigNode& cfg)
     }
     for (const ConfigNode& stage : train_cfg.items()) train_cfg_.emplace_back(stage);
   }
-  if (!cfg.find("test_cfg").is_null()) test_cfg_.emplace(cfg["test_cfg"]);
 }
 
 std::vector<std::pair<std::string, int64_t>> CascadeRoIHead::num_classes_by_head() const {
@@ -147,13 +147,9 @@ Variable CascadeRoIHead::mask_forward(size_t stage, const Context& context, cons
 
 // --- Testing.
 
-std::vector<DetectionResult> CascadeRoIHead::simple_test(const Variables& feats, const Tensors& proposals,
-                                                         const std::vector<ImgMeta>& img_metas,
-                                                         bool rescale) const {
-  OSPREY_REQUIRE(test_cfg_, path(), ": testing needs model.test_cfg.rcnn");
-  const NoGradGuard no_grad;
-  const Context context = look_at(feats);
-  Tensors boxes = without_scores(proposals);
+// The boxes pass through all stages; the scores are averaged over them, the last stage's deltas count.
+RoITestMixin::ScoredBoxes CascadeRoIHead::score_boxes(const Context& context, Tensors boxes,
+                                                      const std::vector<ImgMeta>& img_metas) const {
   Tensors stage_scores, bbox_preds;
   for (size_t stage = 0; stage < num_stages_; ++stage) {
     const BBoxHead& head = (*bbox_heads_)[stage];
@@ -166,36 +162,8 @@ std::vector<DetectionResult> CascadeRoIHead::simple_test(const Variables& feats,
       boxes[i] = head.regress_by_class(boxes[i], labels[i], bbox_preds[i], img_metas[i]);
     }
   }
-
-  const BBoxHead& last_head = (*bbox_heads_)[num_stages_ - 1];
-  const Tensors cls_scores = split_rows(average(stage_scores), boxes);
-  std::vector<Detections> detections;
-  std::vector<DetectionResult> results;
-  for (size_t i = 0; i < img_metas.size(); ++i) {
-    detections.push_back(Detections::from(
-        last_head.get_bboxes(boxes[i], cls_scores[i], bbox_preds[i], img_metas[i], rescale, *test_cfg_)));
-    results.push_back(to_result(detections.back()));
-  }
-  if (with_mask()) add_masks(context, detections, img_metas, rescale, results);
-  return results;
-}
-
-void CascadeRoIHead::add_masks(const Context& context, const std::vector<Detections>& detections,
-                               const std::vector<ImgMeta>& img_metas, bool rescale,
-                               std::vector<DetectionResult>& results) const {
-  Tensors bboxes, labels;
-  for (size_t i = 0; i < detections.size(); ++i) {
-    bboxes.push_back(detections[i].in_network_pixels(img_metas[i], rescale));
-    labels.push_back(detections[i].labels);
-    results[i].has_masks = true;
-  }
-  const Tensor mask_rois = bbox2roi(bboxes);
-  if (mask_rois.dim(0) == 0) return;
-  const Tensors masks = split_rows(mask_probabilities(context, mask_rois, concat(labels)), bboxes);
-  for (size_t i = 0; i < results.size(); ++i) {
-    results[i].masks =
-        mask_head(num_stages_ - 1).get_seg_masks(masks[i], bboxes[i], img_metas[i], rescale, *test_cfg_);
-  }
+  const Tensors cls_scores = split_rows(mean_of(stage_scores), boxes);
+  return {std::move(boxes), cls_scores, bbox_preds};
 }
 
 Tensor CascadeRoIHead::mask_probabilities(const Context& context, const Tensor& rois,
@@ -204,13 +172,7 @@ Tensor CascadeRoIHead::mask_probabilities(const Context& context, const Tensor& 
   for (size_t stage = 0; stage < num_stages_; ++stage) {
     stages.push_back(mask_head(stage).probabilities(mask_forward(stage, context, rois), labels));
   }
-  return average(stages);
-}
-
-Tensor CascadeRoIHead::average(const Tensors& stages) {
-  Variable total = stages[0];
-  for (size_t i = 1; i < stages.size(); ++i) total = total + Variable(stages[i]);
-  return ((1.0 / static_cast<double>(stages.size())) * total).value();
+  return mean_of(stages);
 }
 
 OSPREY_REGISTER(RoIHead, CascadeRoIHead);

@@ -1,15 +1,8 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-
 #include "models/finite_boxes.h"
-#include "models/roi_heads/bbox_heads/bbox_head.h"
-#include "models/roi_heads/detections.h"
-#include "models/roi_heads/mask_heads/mask_head.h"
-#include "models/roi_heads/rcnn_cfg.h"
 #include "models/roi_heads/roi_extractors/roi_extractor.h"
-#include "models/roi_heads/roi_head.h"
+#include "models/roi_heads/test_mixins.h"
 
 namespace osprey {
 
@@ -20,31 +13,22 @@ namespace osprey {
 //
 // Keys: num_stages, stage_loss_weights; bbox_head (a list), bbox_roi_extractor (one, or a list); mask_head,
 // mask_roi_extractor (the box heads' when missing); train_cfg (a list of RCNNTrainCfg), test_cfg.
-class CascadeRoIHead : public RoIHead {
+class CascadeRoIHead : public RoITestMixin {
  public:
   explicit CascadeRoIHead(const ConfigNode& cfg);
   // Per stage s0.loss_cls, s0.acc, s0.loss_bbox and, with mask heads, s0.loss_mask; losses times the stage's
   // weight.
   LossDict forward_train(const Variables& feats, const Tensors& proposals, const Batch& batch) const override;
-  std::vector<DetectionResult> simple_test(const Variables& feats, const Tensors& proposals,
-                                           const std::vector<ImgMeta>& img_metas,
-                                           bool rescale) const override;
   std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const override;
 
  protected:
-  // What the stages look at: the pyramid, and in HTC the map of the semantic branch.
-  struct Context {
-    Variables feats;
-    Variable semantic_feat;
-  };
-  virtual Context look_at(const Variables& feats) const { return {feats, {}}; }
   // Fixed-size features of RoIs for one stage's heads.
   virtual Variable bbox_feats(size_t stage, const Context& context, const Tensor& rois) const;
   virtual Variable mask_feats(size_t stage, const Context& context, const Tensor& rois) const;
   // Mask logits of one stage.
   virtual Variable mask_forward(size_t stage, const Context& context, const Tensor& rois) const;
-  // Mask probabilities f32 (k, m, m), averaged over the stages; labels i64 (k).
-  virtual Tensor mask_probabilities(const Context& context, const Tensor& rois, const Tensor& labels) const;
+  // Averaged over the stages.
+  Tensor mask_probabilities(const Context& context, const Tensor& rois, const Tensor& labels) const override;
 
   // One stage's box branch in training.
   struct BBoxStep {
@@ -61,17 +45,18 @@ class CascadeRoIHead : public RoIHead {
   SamplingResults assign_and_sample(size_t stage, const Tensors& boxes, const Batch& batch,
                                     int draw = 0) const;
 
-  static Tensor average(const Tensors& stages);
-
   size_t num_stages() const { return num_stages_; }
   bool with_mask() const { return mask_heads_ != nullptr; }
   double stage_loss_weight(size_t stage) const { return stage_loss_weights_[stage]; }
   MaskHead& mask_head(size_t stage) const { return (*mask_heads_)[stage]; }
 
  private:
-  void add_masks(const Context& context, const std::vector<Detections>& detections,
-                 const std::vector<ImgMeta>& img_metas, bool rescale,
-                 std::vector<DetectionResult>& results) const;
+  ScoredBoxes score_boxes(const Context& context, Tensors boxes,
+                          const std::vector<ImgMeta>& img_metas) const override;
+  const BBoxHead& last_bbox_head() const override { return (*bbox_heads_)[num_stages_ - 1]; }
+  const MaskHead* last_mask_head() const override {
+    return with_mask() ? &mask_head(num_stages_ - 1) : nullptr;
+  }
 
   size_t num_stages_;
   std::vector<double> stage_loss_weights_;
@@ -79,7 +64,6 @@ class CascadeRoIHead : public RoIHead {
   ModuleList<BBoxHead>* bbox_heads_;
   ModuleList<MaskHead>* mask_heads_ = nullptr;
   std::vector<RCNNTrainCfg> train_cfg_;
-  std::optional<RCNNTestCfg> test_cfg_;
 };
 
 }  // namespace osprey

@@ -127,7 +127,7 @@ Tensor HybridTaskCascadeRoIHead::mask_probabilities(const Context& context, cons
     stages.push_back(head->probabilities(head->forward_logits(features), labels));
     if (mask_info_flow_) last_feat = features;
   }
-  return average(stages);
+  return mean_of(stages);
 }
 
 OSPREY_REGISTER(RoIHead, HybridTaskCascadeRoIHead);

@@ -18,10 +18,16 @@ class RoIHead : public Module {
   // network's input.
   virtual LossDict forward_train(const Variables& feats, const Tensors& proposals,
                                  const Batch& batch) const = 0;
-  // One result per image, grouped by class, best first within a class.
+  // One result per image, grouped by class, best first within a class. Boxes in pixels of the file when
+  // `rescale`, else of the network's input.
   virtual std::vector<DetectionResult> simple_test(const Variables& feats, const Tensors& proposals,
                                                    const std::vector<ImgMeta>& img_metas,
                                                    bool rescale) const = 0;
+  // The same from several augmentations of the images: feats[a], img_metas[a]. proposals are in pixels of the
+  // files.
+  virtual std::vector<DetectionResult> aug_test(const std::vector<Variables>& feats, const Tensors& proposals,
+                                                const std::vector<std::vector<ImgMeta>>& img_metas,
+                                                bool rescale) const = 0;
   // (module path, classes it was built for).
   virtual std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const = 0;
 };

@@ -5,7 +5,7 @@
 
 namespace osprey {
 
-StandardRoIHead::StandardRoIHead(const ConfigNode& cfg) {
+StandardRoIHead::StandardRoIHead(const ConfigNode& cfg) : RoITestMixin(cfg) {
   const ConfigNode shared_head = cfg.find("shared_head");
   if (!shared_head.is_null()) shared_head.fail("shared_head (C4 detectors) is not implemented yet");
   bbox_roi_extractor_ = add_child("bbox_roi_extractor", build<RoIExtractor>(cfg["bbox_roi_extractor"]));
@@ -18,7 +18,6 @@ StandardRoIHead::StandardRoIHead(const ConfigNode& cfg) {
     mask_head_ = add_child("mask_head", build<MaskHead>(cfg["mask_head"]));
   }
   if (!cfg.find("train_cfg").is_null()) train_cfg_.emplace(cfg["train_cfg"]);
-  if (!cfg.find("test_cfg").is_null()) test_cfg_.emplace(cfg["test_cfg"]);
 }
 
 std::vector<std::pair<std::string, int64_t>> StandardRoIHead::num_classes_by_head() const {
@@ -58,44 +57,19 @@ Variable StandardRoIHead::positive_feats(const Variables& feats, const Variable&
   return gather_rows(bbox_feats, indices.to(bbox_feats.device()));
 }
 
-std::vector<DetectionResult> StandardRoIHead::simple_test(const Variables& feats, const Tensors& proposals,
-                                                          const std::vector<ImgMeta>& img_metas,
-                                                          bool rescale) const {
-  OSPREY_REQUIRE(test_cfg_, path(), ": testing needs model.test_cfg.rcnn");
-  const NoGradGuard no_grad;
-  const Tensors bboxes = without_scores(proposals);
-  const auto [cls_score, bbox_pred] =
-      bbox_head_->forward(bbox_roi_extractor_->forward(feats, bbox2roi(bboxes)));
-  const Tensors cls_scores = split_rows(cls_score.value(), bboxes);
-  const Tensors bbox_preds = split_rows(bbox_pred.value(), bboxes);
-  std::vector<Detections> detections;
-  std::vector<DetectionResult> results;
-  for (size_t i = 0; i < img_metas.size(); ++i) {
-    detections.push_back(Detections::from(
-        bbox_head_->get_bboxes(bboxes[i], cls_scores[i], bbox_preds[i], img_metas[i], rescale, *test_cfg_)));
-    results.push_back(to_result(detections.back()));
-  }
-  if (mask_head_) add_masks(feats, detections, img_metas, rescale, results);
-  return results;
+RoITestMixin::ScoredBoxes StandardRoIHead::score_boxes(const Context& context, Tensors proposals,
+                                                       const std::vector<ImgMeta>&) const {
+  const Variable feats = bbox_roi_extractor_->forward(context.feats, bbox2roi(proposals));
+  const auto [cls_score, bbox_pred] = bbox_head_->forward(feats);
+  const Tensors cls_scores = split_rows(cls_score.value(), proposals);
+  const Tensors bbox_preds = split_rows(bbox_pred.value(), proposals);
+  return {std::move(proposals), cls_scores, bbox_preds};
 }
 
-void StandardRoIHead::add_masks(const Variables& feats, const std::vector<Detections>& detections,
-                                const std::vector<ImgMeta>& img_metas, bool rescale,
-                                std::vector<DetectionResult>& results) const {
-  Tensors bboxes, labels;
-  for (size_t i = 0; i < detections.size(); ++i) {
-    bboxes.push_back(detections[i].in_network_pixels(img_metas[i], rescale));
-    labels.push_back(detections[i].labels);
-    results[i].has_masks = true;
-  }
-  const Tensor mask_rois = bbox2roi(bboxes);
-  if (mask_rois.dim(0) == 0) return;
-  const Variable mask_pred = mask_head_->forward(mask_roi_extractor_->forward(feats, mask_rois));
-  const Tensors probabilities = split_rows(mask_head_->probabilities(mask_pred, concat(labels)), bboxes);
-  for (size_t i = 0; i < results.size(); ++i) {
-    results[i].masks =
-        mask_head_->get_seg_masks(probabilities[i], bboxes[i], img_metas[i], rescale, *test_cfg_);
-  }
+Tensor StandardRoIHead::mask_probabilities(const Context& context, const Tensor& rois,
+                                           const Tensor& labels) const {
+  const Variable feats = mask_roi_extractor_->forward(context.feats, rois);
+  return mask_head_->probabilities(mask_head_->forward(feats), labels);
 }
 
 OSPREY_REGISTER(RoIHead, StandardRoIHead);

@@ -1,43 +1,37 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 
-#include "models/roi_heads/bbox_heads/bbox_head.h"
-#include "models/roi_heads/detections.h"
-#include "models/roi_heads/mask_heads/mask_head.h"
-#include "models/roi_heads/rcnn_cfg.h"
 #include "models/roi_heads/roi_extractors/roi_extractor.h"
-#include "models/roi_heads/roi_head.h"
+#include "models/roi_heads/test_mixins.h"
 
 namespace osprey {
 
 // The RoI head of Fast, Faster and Mask R-CNN: one box head and, optionally, one mask head.
 // Keys: bbox_roi_extractor, bbox_head, mask_roi_extractor (shared with the box head when missing), mask_head,
 // train_cfg (an RCNNTrainCfg), test_cfg (an RCNNTestCfg).
-class StandardRoIHead final : public RoIHead {
+class StandardRoIHead final : public RoITestMixin {
  public:
   explicit StandardRoIHead(const ConfigNode& cfg);
   // loss_cls, acc, loss_bbox, and loss_mask with a mask head.
   LossDict forward_train(const Variables& feats, const Tensors& proposals, const Batch& batch) const override;
-  std::vector<DetectionResult> simple_test(const Variables& feats, const Tensors& proposals,
-                                           const std::vector<ImgMeta>& img_metas,
-                                           bool rescale) const override;
   std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const override;
 
  private:
   bool share_roi_extractor() const { return mask_roi_extractor_ == bbox_roi_extractor_; }
   Variable positive_feats(const Variables& feats, const Variable& bbox_feats,
                           const SamplingResults& sampled) const;
-  void add_masks(const Variables& feats, const std::vector<Detections>& detections,
-                 const std::vector<ImgMeta>& img_metas, bool rescale,
-                 std::vector<DetectionResult>& results) const;
+
+  ScoredBoxes score_boxes(const Context& context, Tensors proposals,
+                          const std::vector<ImgMeta>& img_metas) const override;
+  Tensor mask_probabilities(const Context& context, const Tensor& rois, const Tensor& labels) const override;
+  const BBoxHead& last_bbox_head() const override { return *bbox_head_; }
+  const MaskHead* last_mask_head() const override { return mask_head_; }
 
   RoIExtractor *bbox_roi_extractor_, *mask_roi_extractor_ = nullptr;
   BBoxHead* bbox_head_;
   MaskHead* mask_head_ = nullptr;
   std::optional<RCNNTrainCfg> train_cfg_;
-  std::optional<RCNNTestCfg> test_cfg_;
 };
 
 }  // namespace osprey

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/base/logging.h"
 #include "models/detectors/two_stage_detector.h"
 #include "tests/models/model_golden.h"
 
@@ -11,6 +12,7 @@ namespace {
 std::unique_ptr<Detector> make_detector(const std::string& name,
                                         const std::vector<std::string>& overrides = {}) {
   const ConfigNode root = load_config(Golden::find_file("detectors/" + name + ".yaml"), overrides);
+  set_log_level("ERROR");  // the warning of frozen parts drawn at random is expected
   auto detector =
       build<Detector>(root["model"].with("train_cfg", root["train_cfg"]).with("test_cfg", root["test_cfg"]));
   detector->init_weights(11);
@@ -118,6 +120,64 @@ TEST_P(DetectorEdge, SeveralImagesAtOnceEqualOneAtATime) {
   ASSERT_GT(alone.bboxes.dim(0), 0);
   EXPECT_TENSOR_NEAR(together.bboxes, alone.bboxes, 1e-3, 0);
   EXPECT_TENSOR_EQ(together.labels, alone.labels);
+}
+
+Batch mirrored(const Batch& batch) {
+  Batch flipped = batch;
+  const Shape& s = batch.img.shape();
+  flipped.img = Tensor(s, DType::kF32);
+  for (int64_t row = 0; row < s[0] * s[1]; ++row) {
+    for (int64_t x = 0; x < s[2]; ++x) {
+      std::copy_n(batch.img.data<float>() + (row * s[2] + x) * s[3], s[3],
+                  flipped.img.mutable_data<float>() + (row * s[2] + s[2] - 1 - x) * s[3]);
+    }
+  }
+  for (ImgMeta& meta : flipped.img_metas) meta.flip = true;
+  return flipped;
+}
+
+// The same image twice: averages change nothing. (NMS of the doubled proposals keeps one of each.)
+TEST_P(DetectorEdge, AugmentationsThatDoNothingChangeNothing) {
+  const auto detector = make_detector(GetParam(), {"test_cfg.rcnn.score_thr=0.0"});
+  detector->train(false);
+  Batch batch = first_image(make_batch());
+  const DetectionResult plain = detector->simple_test(batch, true).at(0);
+  const DetectionResult twice = detector->aug_test({batch, batch}, true).at(0);
+  ASSERT_GT(plain.bboxes.dim(0), 0);
+  EXPECT_TENSOR_NEAR(twice.bboxes, plain.bboxes, 1e-3, 0);
+  EXPECT_TENSOR_NEAR(twice.scores, plain.scores, 1e-5, 0);
+  EXPECT_TENSOR_EQ(twice.labels, plain.labels);
+  ASSERT_EQ(twice.masks.size(), plain.masks.size());
+  for (size_t i = 0; i < plain.masks.size(); ++i) {
+    const double area_plain = area(from_rle(plain.masks[i])), area_twice = area(from_rle(twice.masks[i]));
+    EXPECT_NEAR(area_twice, area_plain, 2 + 0.01 * area_plain);
+  }
+}
+
+// An image and its mirror, given in either order: what the mirror alone says is mirrored back.
+TEST_P(DetectorEdge, FlippedResultsAreFlippedBack) {
+  const auto detector = make_detector(GetParam(), {"test_cfg.rcnn.score_thr=0.0"});
+  detector->train(false);
+  Batch batch = first_image(make_batch());
+  ImgMeta& meta = batch.img_metas[0];  // no padding, which mirroring would move to the left
+  meta.img_shape = meta.pad_shape = meta.ori_shape = {128, 160};
+  meta.scale_factor = {1, 1, 1, 1};
+  const DetectionResult direct = detector->aug_test({mirrored(batch)}, true).at(0);
+  Batch unflipped = mirrored(batch);
+  unflipped.img_metas[0].flip = false;
+  const DetectionResult seen = detector->aug_test({unflipped}, true).at(0);
+  ASSERT_EQ(direct.bboxes.dim(0), seen.bboxes.dim(0));
+  for (int64_t i = 0; i < seen.bboxes.dim(0); ++i) {
+    const float *a = direct.bboxes.data<float>() + i * 4, *b = seen.bboxes.data<float>() + i * 4;
+    EXPECT_NEAR(a[0], 160 - b[2], 1e-3);
+    EXPECT_NEAR(a[2], 160 - b[0], 1e-3);
+    EXPECT_NEAR(a[1], b[1], 1e-3);
+  }
+  for (size_t i = 0; i < seen.masks.size(); ++i) {
+    const InstanceMask back = flip_horizontal(from_rle(seen.masks[i]));
+    const double total = area(back);
+    EXPECT_NEAR(area(from_rle(direct.masks[i])), total, 2 + 0.02 * total);
+  }
 }
 
 TEST_P(DetectorEdge, SamplingDependsOnTheSeedOfTheBatchAlone) {
@@ -246,6 +306,21 @@ TEST(MaskRCNNTest, MissingMasksNameTheTransform) {
   Batch batch = make_batch();
   batch.gt_masks.clear();
   EXPECT_NE(user_error(*detector, batch).find("with_mask: true"), std::string::npos);
+}
+
+// L1 between boxes in pixels: the deltas' loss times some ten pixels, and a gradient for every weight.
+TEST(TwoStageTest, RegressionMayCompareDecodedBoxes) {
+  const auto detector = make_detector("mask_rcnn", {"model.rpn_head.reg_decoded_bbox=true",
+                                                    "model.roi_head.bbox_head.reg_decoded_bbox=true"});
+  const auto plain = make_detector("mask_rcnn");
+  const LossDict decoded = detector->forward_train(make_batch());
+  const LossDict encoded = plain->forward_train(make_batch());
+  for (size_t i = 0; i < decoded.entries().size(); ++i) {
+    const auto& [name, value] = decoded.entries()[i];
+    if (name.find("bbox") == std::string::npos) continue;
+    EXPECT_GT(value.value().item(), 5 * encoded.entries()[i].second.value().item()) << name;
+  }
+  expect_finite_losses_and_gradients(*detector, decoded);
 }
 
 TEST(TwoStageTest, ClassesOfEveryHeadAreReported) {

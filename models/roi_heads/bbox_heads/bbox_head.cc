@@ -39,15 +39,12 @@ BBoxHead::BBoxHead(const ConfigNode& cfg, const Shape& cls_in, const Shape& reg_
       roi_feat_size_(cfg.get("roi_feat_size", int64_t{7})),
       num_classes_(cfg.get("num_classes", int64_t{80})),
       reg_class_agnostic_(cfg.get("reg_class_agnostic", false)),
+      reg_decoded_bbox_(cfg.get("reg_decoded_bbox", false)),
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),
       loss_cls_(build<Loss>(find_or(cfg, "loss_cls", kLossCls))),
       loss_bbox_(build<Loss>(find_or(cfg, "loss_bbox", kLossBBox))),
       fc_cls_(add_child("fc_cls", make_linear(cls_in, num_classes_ + 1))),
-      fc_reg_(add_child("fc_reg", make_linear(reg_in, reg_class_agnostic_ ? 4 : 4 * num_classes_))) {
-  if (cfg.get("reg_decoded_bbox", false)) {
-    cfg["reg_decoded_bbox"].fail("reg_decoded_bbox is not implemented yet; only false is allowed");
-  }
-}
+      fc_reg_(add_child("fc_reg", make_linear(reg_in, reg_class_agnostic_ ? 4 : 4 * num_classes_))) {}
 
 void BBoxHead::init_weights(uint64_t seed) {
   Module::init_weights(seed);
@@ -71,7 +68,7 @@ BBoxHead::Predictions BBoxHead::predict(const Variable& cls_feat, const Variable
 }
 
 BBoxTargets BBoxHead::get_targets(const SamplingResults& sampled, const RCNNTrainCfg& cfg) const {
-  Tensors labels, label_weights, bbox_targets, bbox_weights;
+  Tensors bboxes, labels, label_weights, bbox_targets, bbox_weights;
   for (const SamplingResult& image : sampled) {
     const int64_t num_pos = image.pos_bboxes.dim(0);
     const int64_t num_neg = image.neg_bboxes.dim(0);
@@ -82,16 +79,18 @@ BBoxTargets BBoxHead::get_targets(const SamplingResults& sampled, const RCNNTrai
                               num_classes_ - 1,
                               "; set num_classes to the number of classes of the data set"));
     }
+    bboxes.push_back(image.bboxes());
     labels.push_back(image.pos_gt_labels);
     labels.push_back(Tensor::full({num_neg}, static_cast<double>(num_classes_), DType::kI64, device));
     label_weights.push_back(Tensor::full({num_pos}, cfg.pos_weight, DType::kF32, device));
     label_weights.push_back(Tensor::full({num_neg}, 1, DType::kF32, device));
-    bbox_targets.push_back(bbox_coder_->encode(image.pos_bboxes, image.pos_gt_bboxes));
+    bbox_targets.push_back(reg_decoded_bbox_ ? image.pos_gt_bboxes
+                                             : bbox_coder_->encode(image.pos_bboxes, image.pos_gt_bboxes));
     bbox_targets.push_back(Tensor::zeros({num_neg, 4}, DType::kF32, device));
     bbox_weights.push_back(Tensor::full({num_pos, 4}, 1, DType::kF32, device));
     bbox_weights.push_back(Tensor::zeros({num_neg, 4}, DType::kF32, device));
   }
-  return {concat(labels), concat(label_weights), concat(bbox_targets), concat(bbox_weights)};
+  return {concat(bboxes), concat(labels), concat(label_weights), concat(bbox_targets), concat(bbox_weights)};
 }
 
 LossDict BBoxHead::loss(const Predictions& predictions, const BBoxTargets& targets) const {
@@ -118,6 +117,7 @@ Variable BBoxHead::bbox_loss(const Variable& bbox_pred, const BBoxTargets& targe
   if (rows.empty()) return sum(pos_pred);  // 0, and keeps the head on the tape
   const auto gather = [&](const Tensor& all) { return gather_rows(all, pos_inds).value(); };
   if (!reg_class_agnostic_) pos_pred = gather_group(pos_pred, gather(targets.labels), 4);
+  if (reg_decoded_bbox_) pos_pred = bbox_coder_->decode(gather(targets.bboxes), pos_pred, std::nullopt);
   return (*loss_bbox_)(pos_pred, gather(targets.bbox_targets),
                        {gather(targets.bbox_weights), static_cast<double>(labels.size())});
 }
@@ -138,16 +138,21 @@ Tensor BBoxHead::foreground_argmax(const Tensor& cls_score) const {
   return Tensor::from(labels, {cls_score.dim(0)}).to(cls_score.device());
 }
 
+BBoxHead::Decoded BBoxHead::decode(const Tensor& bboxes, const Tensor& cls_score, const Tensor& bbox_pred,
+                                   const ImgMeta& meta) const {
+  return {bbox_coder_->decode(bboxes, bbox_pred, meta.img_shape), softmax_rows(cls_score)};
+}
+
 MulticlassNmsResult BBoxHead::get_bboxes(const Tensor& bboxes, const Tensor& cls_score,
                                          const Tensor& bbox_pred, const ImgMeta& meta, bool rescale,
                                          const RCNNTestCfg& cfg) const {
-  const Tensor scores = softmax_rows(cls_score);
-  Tensor decoded = bbox_coder_->decode(bboxes, bbox_pred, meta.img_shape).to(kCPU);
+  auto [boxes, scores] = decode(bboxes, cls_score, bbox_pred, meta);
   if (rescale) {
-    float* xyxy = decoded.mutable_data<float>();
-    for (int64_t i = 0; i < decoded.numel(); ++i) xyxy[i] /= meta.scale_factor[i % 4];
+    boxes = boxes.to(kCPU);
+    float* xyxy = boxes.mutable_data<float>();
+    for (int64_t i = 0; i < boxes.numel(); ++i) xyxy[i] /= meta.scale_factor[i % 4];
   }
-  return multiclass_nms(decoded.to(scores.device()), scores, cfg.score_thr, cfg.nms, cfg.max_per_img);
+  return multiclass_nms(boxes.to(scores.device()), scores, cfg.score_thr, cfg.nms, cfg.max_per_img);
 }
 
 OSPREY_REGISTER(BBoxHead, BBoxHead);

@@ -12,15 +12,17 @@ namespace osprey {
 
 // What every sampled RoI should have predicted, images one after the other, positives first within each.
 struct BBoxTargets {
+  Tensor bboxes;         // f32 (n, 4), the RoIs
   Tensor labels;         // i64 (n), num_classes = background
   Tensor label_weights;  // f32 (n)
-  Tensor bbox_targets;   // f32 (n, 4), encoded
+  Tensor bbox_targets;   // f32 (n, 4), encoded, or boxes with reg_decoded_bbox
   Tensor bbox_weights;   // f32 (n, 4)
 };
 
 // Classifies RoIs and regresses their boxes (Girshick, "Fast R-CNN"). As a type of its own: two linear layers
 // on the pooled feature. Keys: with_avg_pool, roi_feat_size (7), in_channels (256), num_classes (80),
-// bbox_coder, reg_class_agnostic, loss_cls, loss_bbox. Registered in models/roi_heads/bbox_heads.
+// bbox_coder, reg_class_agnostic, reg_decoded_bbox, loss_cls, loss_bbox. Registered in
+// models/roi_heads/bbox_heads.
 class BBoxHead : public Module {
  public:
   explicit BBoxHead(const ConfigNode& cfg);
@@ -45,7 +47,14 @@ class BBoxHead : public Module {
   // i64 (n): the best class other than background.
   Tensor foreground_argmax(const Tensor& cls_score) const;
 
-  // Detections of one image: bboxes (n, 4) are its RoIs. In pixels of the file when `rescale`.
+  // Boxes f32 (n, 4) or (n, num_classes * 4), clipped to the image, in pixels of the network's input, and
+  // probabilities f32 (n, num_classes + 1). bboxes (n, 4) are the RoIs of one image.
+  struct Decoded {
+    Tensor bboxes, scores;
+  };
+  Decoded decode(const Tensor& bboxes, const Tensor& cls_score, const Tensor& bbox_pred,
+                 const ImgMeta& meta) const;
+  // Its detections. In pixels of the file when `rescale`.
   MulticlassNmsResult get_bboxes(const Tensor& bboxes, const Tensor& cls_score, const Tensor& bbox_pred,
                                  const ImgMeta& meta, bool rescale, const RCNNTestCfg& cfg) const;
 
@@ -65,7 +74,7 @@ class BBoxHead : public Module {
   Variable bbox_loss(const Variable& bbox_pred, const BBoxTargets& targets) const;
 
   const int64_t num_classes_;
-  const bool reg_class_agnostic_;
+  const bool reg_class_agnostic_, reg_decoded_bbox_;
   std::unique_ptr<BBoxCoder> bbox_coder_;
   std::unique_ptr<Loss> loss_cls_, loss_bbox_;
   Linear *fc_cls_, *fc_reg_;

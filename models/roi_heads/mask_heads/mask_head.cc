@@ -1,6 +1,5 @@
 #include "models/roi_heads/mask_heads/mask_head.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/ops/elementwise.h"
@@ -12,16 +11,6 @@ namespace osprey {
 namespace {
 
 constexpr char kLossMask[] = "{type: CrossEntropyLoss, use_mask: true, loss_weight: 1.0}";
-
-// Boxes (n, 4) clipped to the extent of the masks.
-Tensor clip_to(const Tensor& bboxes, int64_t h, int64_t w) {
-  Tensor clipped = bboxes.to(kCPU).clone();
-  float* xyxy = clipped.mutable_data<float>();
-  for (int64_t i = 0; i < clipped.numel(); ++i) {
-    xyxy[i] = std::clamp(xyxy[i], 0.0f, static_cast<float>(i % 2 == 0 ? w : h));
-  }
-  return clipped;
-}
 
 }  // namespace
 
@@ -42,10 +31,8 @@ Tensor MaskHead::get_targets(const SamplingResults& sampled, const std::vector<I
   for (size_t i = 0; i < sampled.size(); ++i) {
     const SamplingResult& image = sampled[i];
     if (image.pos_bboxes.dim(0) == 0) continue;
-    const InstanceMask& any = gt_masks[i].at(0);
-    const Tensor bboxes = clip_to(image.pos_bboxes, any.h, any.w);
-    const Tensor cropped =
-        crop_and_resize(gt_masks[i], bboxes, image.pos_assigned_gt_inds.to(kCPU), mask_h, mask_w);
+    const Tensor cropped = mask_target(gt_masks[i], image.pos_bboxes.to(kCPU),
+                                       image.pos_assigned_gt_inds.to(kCPU), mask_h, mask_w);
     targets.push_back(cropped.to(DType::kF32));
   }
   return concat(targets).to(sampled[0].pos_bboxes.device());
