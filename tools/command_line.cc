@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "core/base/error.h"
+#include "core/base/logging.h"
 #include "core/config/config.h"
 
 namespace osprey {
@@ -36,9 +37,11 @@ int run_tool(CLI::App& app, int argc, char** argv, const std::function<void()>& 
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;  // --help is one too
   } catch (const Error& error) {
+    log_to_files(LogLevel::kError, error.what());
     std::cerr << with_source_lines(error.what()) << std::endl;
     return error.exit_code();
   } catch (const std::exception& error) {
+    log_to_files(LogLevel::kError, error.what());
     std::cerr << error.what() << std::endl;
     return 1;
   }

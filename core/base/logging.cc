@@ -11,8 +11,8 @@
 namespace osprey {
 namespace {
 
-// mmcv writes milliseconds after a comma and level names in capitals; its log tools rely on both. spdlog's own
-// names are lower case, so log() puts them in front of the message.
+// mmcv writes milliseconds after a comma and level names in capitals; its log tools rely on both. spdlog's
+// own names are lower case, so log() puts them in front of the message.
 constexpr char kPattern[] = "%Y-%m-%d %H:%M:%S,%e - osprey - %v";
 
 spdlog::logger& process_logger() {
@@ -64,6 +64,17 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 void log(LogLevel level, const std::string& message) {
   const std::lock_guard<std::mutex> lock(sinks_mutex());
   process_logger().log(spdlog_level(level), std::string(level_name(level)) + " - " + message);
+}
+
+void log_to_files(LogLevel level, const std::string& message) {
+  const std::lock_guard<std::mutex> lock(sinks_mutex());
+  const std::string line = std::string(level_name(level)) + " - " + message;
+  const spdlog::details::log_msg entry("osprey", spdlog_level(level), line);
+  const auto& sinks = process_logger().sinks();
+  for (size_t i = 1; i < sinks.size(); ++i) {  // the first is the console
+    sinks[i]->log(entry);
+    sinks[i]->flush();
+  }
 }
 
 void set_log_level(const std::string& name) {

@@ -15,6 +15,9 @@ inline void log_info(const std::string& message) { log(LogLevel::kInfo, message)
 inline void log_warning(const std::string& message) { log(LogLevel::kWarning, message); }
 inline void log_error(const std::string& message) { log(LogLevel::kError, message); }
 
+// Into the files of add_log_file() alone: for the last words of a run, which its main prints to the console itself.
+void log_to_files(LogLevel level, const std::string& message);
+
 // "DEBUG" | "INFO" | "WARNING" | "ERROR" (mmdetection's `log_level`). Throws UserError otherwise.
 void set_log_level(const std::string& name);
 
