@@ -107,7 +107,9 @@ void load_pretrained(Module& module, const ConfigNode& node, const std::string& 
 PretrainedBackbone::PretrainedBackbone(const ConfigNode& detector_cfg)
     : name_(detector_cfg.find("pretrained")) {
   const ConfigNode init_cfg = detector_cfg["backbone"].find("init_cfg");
-  if (init_cfg.is_null()) return;
+  checkpoint_follows_ = !name_.is_null() && name_.as<std::string>().empty();
+  if (checkpoint_follows_) init_cfg.mark_read();
+  if (checkpoint_follows_ || init_cfg.is_null()) return;
   if (given()) init_cfg.fail("the detector has 'pretrained' too; give one of the two");
   if (!init_cfg.is_map()) init_cfg.fail("must be {type: Pretrained, checkpoint: NAME}");
   init_cfg.choice("type", "", {"Pretrained"});
@@ -116,7 +118,7 @@ PretrainedBackbone::PretrainedBackbone(const ConfigNode& detector_cfg)
 }
 
 void PretrainedBackbone::load_into(Module& backbone) const {
-  if (given()) load_pretrained(backbone, name_, prefix_);
+  if (given() && !checkpoint_follows_) load_pretrained(backbone, name_, prefix_);
 }
 
 std::string lint_frozen_at_random(Module& module) {

@@ -23,6 +23,8 @@ void load_pretrained(Module& module, const ConfigNode& name, const std::string& 
 
 // `pretrained: NAME` of a detector, or `init_cfg: {type: Pretrained, checkpoint: NAME, prefix}` of its
 // backbone.
+// An empty name says that a checkpoint of the whole detector follows (resume_from, load_from): nothing is
+// loaded, downloaded or warned of.
 class PretrainedBackbone {
  public:
   explicit PretrainedBackbone(const ConfigNode& detector_cfg);
@@ -33,6 +35,7 @@ class PretrainedBackbone {
  private:
   ConfigNode name_;
   std::string prefix_;
+  bool checkpoint_follows_ = false;
 };
 
 // What trains badly when nothing fills it: parameters without gradient and norms in eval mode keep what they

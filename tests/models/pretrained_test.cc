@@ -145,6 +145,11 @@ TEST_F(PretrainedTest, FillsTheBackboneFromItsOwnOrAWholeDetectorsCheckpoint) {
   }
 }
 
+TEST_F(PretrainedTest, AnEmptyNameLeavesTheBackboneToACheckpointThatFollows) {
+  const auto detector = build<Detector>(golden_model_cfg("detectors/htc").with("pretrained", std::string()));
+  EXPECT_NO_THROW(detector->init_weights(1));
+}
+
 TEST_F(PretrainedTest, WeightsOfAnotherShapeOrModelAreRefused) {
   const auto message = [&](const std::string& key, Shape shape) -> std::string {
     Safetensors file;
