@@ -6,11 +6,14 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <omp.h>
+
+#include "core/base/error.h"
 
 namespace osprey {
 
@@ -22,17 +25,17 @@ class Prefetcher {
  public:
   using Make = std::function<Item(int64_t)>;
 
+  // Throws UserError when the system does not give that many threads.
   Prefetcher(int workers, int64_t depth, Make make) : make_(std::move(make)), depth_(depth) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~Prefetcher() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
+    try {
+      for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      stop();
+      throw UserError(str_cat("cannot start ", workers, " loading threads: number ", threads_.size() + 1,
+                              " failed: ", error.what()));
     }
-    work_available_.notify_all();
-    for (std::thread& thread : threads_) thread.join();  // each finishes the item that it is at
   }
+  ~Prefetcher() { stop(); }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
@@ -67,6 +70,15 @@ class Prefetcher {
   }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_available_.notify_all();
+    for (std::thread& thread : threads_) thread.join();  // each finishes the item that it is at
+  }
+
   struct Slot {
     Item item;
     std::exception_ptr failure;

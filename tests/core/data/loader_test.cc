@@ -1,6 +1,10 @@
 #include "core/data/data_loader.h"
 
+#include <sys/resource.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <iostream>
 #include <set>
 #include <thread>
 
@@ -243,6 +247,22 @@ TEST(Prefetcher, ExceptionsOfAnyKindSurfaceInOrder) {
   EXPECT_THROW(prefetcher.next(item), std::logic_error);
   EXPECT_TRUE(prefetcher.next(item));
   EXPECT_EQ(item, 3);
+}
+
+// A child, whose address space is full after some of the threads.
+TEST(Prefetcher, TooManyThreadsAreAUserError) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto start_too_many = [] {
+    const rlimit room = {rlim_t{2} << 30, rlim_t{2} << 30};
+    ::setrlimit(RLIMIT_AS, &room);
+    try {
+      Prefetcher<int64_t>(10000, 4, [](int64_t i) { return i; });
+    } catch (const UserError& error) {
+      std::cerr << error.what();
+      std::_Exit(error.exit_code());
+    }
+  };
+  EXPECT_EXIT(start_too_many(), ::testing::ExitedWithCode(2), "cannot start 10000 loading threads");
 }
 
 }  // namespace
