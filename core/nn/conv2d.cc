@@ -1,5 +1,7 @@
 #include "core/nn/conv2d.h"
 
+#include "core/nn/input_check.h"
+
 namespace osprey {
 
 Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, int64_t kernel_size, const Conv2dParams& params,
@@ -14,6 +16,7 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, int64_t kernel_size, c
 
 Variable Conv2d::forward(const Variable& x) const {
   const ModuleScope scope(path());
+  check_input_features(*this, "channels", weight().variable.dim(3) * params_.groups, x.shape().back());
   return conv2d(x, weight(), bias_variable(), params_);
 }
 

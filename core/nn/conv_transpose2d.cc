@@ -1,5 +1,7 @@
 #include "core/nn/conv_transpose2d.h"
 
+#include "core/nn/input_check.h"
+
 namespace osprey {
 
 ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, int64_t kernel_size,
@@ -10,6 +12,7 @@ ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, int6
 
 Variable ConvTranspose2d::forward(const Variable& x) const {
   const ModuleScope scope(path());
+  check_input_features(*this, "channels", weight().variable.dim(0), x.shape().back());
   return conv_transpose2d(x, weight(), bias_variable(), params_);
 }
 

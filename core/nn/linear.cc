@@ -1,5 +1,6 @@
 #include "core/nn/linear.h"
 
+#include "core/nn/input_check.h"
 #include "core/ops/linear.h"
 
 namespace osprey {
@@ -13,6 +14,7 @@ Linear::Linear(const Shape& map_hwc, int64_t out_features, bool bias)
 
 Variable Linear::forward(const Variable& x) const {
   const ModuleScope scope(path());
+  if (x.dim(0) > 0) check_input_features(*this, "features", weight().variable.dim(1), x.numel() / x.dim(0));
   return linear(x, weight(), bias_variable());
 }
 

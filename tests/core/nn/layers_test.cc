@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 
 #include "core/nn/batch_norm2d.h"
 #include "core/nn/conv2d.h"
@@ -61,6 +62,27 @@ TEST(ConvModuleTest, UnknownPartsAreRefused) {
   EXPECT_THROW(make_conv_module("norm_cfg: {type: XN}"), UserError);
   EXPECT_THROW(make_conv_module("act_cfg: {type: Swishy}"), UserError);
   EXPECT_THROW(make_conv_module("norm_cfg: {type: GN, num_groups: 3}"), UserError);
+}
+
+// Channels that do not fit come from two places of a config: the message names the layer.
+TEST(LayersTest, InputsOfTheWrongWidthNameTheLayer) {
+  Linear linear(3, 2);
+  Conv2d conv(3, 2, 1);
+  ConvTranspose2d deconv(3, 2, 2);
+  const Variable x(Tensor::zeros({1, 4, 4, 5}, DType::kF32));
+  const std::vector<std::pair<Module*, std::function<void()>>> layers = {
+      {&linear, [&] { linear.forward(x); }}, {&conv, [&] { conv.forward(x); }}, {&deconv, [&] {
+                                                                                   deconv.forward(x);
+                                                                                 }}};
+  for (const auto& [layer, forward] : layers) {
+    layer->assign_paths("neck.lateral");
+    try {
+      forward();
+      ADD_FAILURE() << "no error";
+    } catch (const UserError& error) {
+      EXPECT_TRUE(starts_with(error.what(), "neck.lateral: takes 3 ")) << error.what();
+    }
+  }
 }
 
 TEST(LinearTest, MapWeightsAppearInTheReferencesOrder) {
