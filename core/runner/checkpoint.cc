@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kOptimizer[] = "optimizer.";
 constexpr char kHooks[] = "hooks.";
+constexpr char kLatest[] = "latest.safetensors";
 
 // Numbers and texts of the hooks' states, for people; the tensors hold the same.
 Json readable_hook_states(const std::map<std::string, StateDict>& hooks) {
@@ -64,6 +65,12 @@ CheckpointMeta parse_meta(const std::string& path, const std::map<std::string, s
   return meta;
 }
 
+void require_file(const std::string& path) {
+  if (!fs::exists(path)) throw UserError(path + ": no such checkpoint");
+  if (fs::is_directory(path))
+    throw UserError(path + ": is a folder; give a checkpoint, e.g. " + (fs::path(path) / kLatest).string());
+}
+
 void append(Safetensors& file, const std::string& prefix, const StateDict& state) {
   for (const auto& [name, tensor] : state.entries()) file.tensors.emplace_back(prefix + name, tensor);
 }
@@ -99,6 +106,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
+  require_file(path);
   Safetensors file = read_safetensors(path);
   Checkpoint checkpoint;
   checkpoint.meta = parse_meta(path, file.metadata);
@@ -107,11 +115,12 @@ Checkpoint read_checkpoint(const std::string& path) {
 }
 
 CheckpointMeta read_checkpoint_meta(const std::string& path) {
+  require_file(path);
   return parse_meta(path, read_safetensors_metadata(path));
 }
 
 StateDict read_weights(const std::string& path) {
-  if (!fs::exists(path)) throw UserError(path + ": no such checkpoint");
+  require_file(path);
   if (!is_pth(path)) return read_checkpoint(path).weights;
   StateDict weights;
   for (auto& [name, tensor] : pth_state_dict(read_pth(path), path)) weights.put(name, std::move(tensor));
@@ -163,7 +172,7 @@ void point_link(const std::string& dir, const std::string& link, const std::stri
 }
 
 std::string find_latest_checkpoint(const std::string& work_dir) {
-  const fs::path link = fs::path(work_dir) / "latest.safetensors";
+  const fs::path link = fs::path(work_dir) / kLatest;
   if (fs::exists(link)) return link;
   std::string newest;
   int64_t most_iters = -1;

@@ -254,8 +254,12 @@ Checkpoint Runner::checkpoint() {
 }
 
 void Runner::resume(const Checkpoint& checkpoint, const std::string& path) {
-  const std::string bad = first_nonfinite(checkpoint.weights);
+  std::string bad = first_nonfinite(checkpoint.weights);
   if (!bad.empty()) throw UserError(str_cat(path, ": weights already non-finite: ", bad));
+  bad = first_nonfinite(checkpoint);  // a moment or a running mean would carry it into the weights
+  if (!bad.empty())
+    throw UserError(str_cat(path, ": optimizer or hook state already non-finite: ", bad,
+                            "; use load_from to start from its weights"));
   const LoadReport report = model().load_state_dict(checkpoint.weights);
   if (!report.missing.empty() || !report.mismatched.empty()) {
     throw UserError(str_cat(path, ": cannot resume, the checkpoint does not fit the model: missing [",

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
+#include "core/runner/checkpoint.h"
 #include "tests/hooks/fake_training.h"
 
 namespace osprey {
@@ -134,6 +136,25 @@ TEST(Resume, RefusesAnotherModel) {
   saved.weights.put("head.bias", Tensor::zeros({5}, DType::kF32));
   FakeTraining other(iterations(""));
   EXPECT_THROW(other.runner().resume(saved, "x.safetensors"), UserError);
+}
+
+// In whatever part of it: the first step would carry it into the weights.
+TEST(Resume, RefusesANonFiniteCheckpoint) {
+  const std::string yaml = epochs("checkpoint_config: {interval: 1}\nfp16: {}");
+  FakeTraining whole(yaml);
+  whole.run();
+  const std::string path = whole.work_dir() + "/epoch_2.safetensors";
+  const Tensor bad = Tensor::full({1}, std::numeric_limits<double>::infinity(), DType::kF32);
+  for (const char* part : {"weights", "optimizer", "hooks"}) {
+    Checkpoint checkpoint = read_checkpoint(path);
+    const std::string name = part;
+    StateDict& state = name == "weights"     ? checkpoint.weights
+                       : name == "optimizer" ? checkpoint.optimizer
+                                             : checkpoint.hooks.at("EMAHook");
+    state.put(state.entries()[0].first, bad);
+    FakeTraining resumed(yaml);
+    EXPECT_THROW(resumed.runner().resume(checkpoint, path), UserError) << part;
+  }
 }
 
 TEST(OptimizerHooks, TwoAreAConfigError) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 
 #include "core/base/error.h"
@@ -51,6 +52,20 @@ TEST(Checkpoint, ACutFileIsAUserError) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 3);
   EXPECT_THROW(read_checkpoint(path), UserError);
   EXPECT_THROW(read_checkpoint(path_of("missing.safetensors")), UserError);
+}
+
+TEST(Checkpoint, AFolderIsAUserErrorThatNamesAFile) {
+  const std::string folder = ::testing::TempDir();
+  const std::vector<std::function<void()>> readers = {
+      [&] { read_checkpoint(folder); }, [&] { read_checkpoint_meta(folder); }, [&] { read_weights(folder); }};
+  for (const auto& reader : readers) {
+    try {
+      reader();
+      ADD_FAILURE() << "no error";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("is a folder"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Checkpoint, FindsTheFirstNonFiniteTensor) {
