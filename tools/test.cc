@@ -14,6 +14,7 @@
 #include "core/data/pipelines/image_io.h"
 #include "core/data/sample.h"
 #include "core/detection/detector.h"
+#include "core/detection/num_classes.h"
 #include "core/evaluation/coco_metrics.h"
 #include "core/io/pth.h"
 #include "core/registry/plugin.h"
@@ -96,6 +97,7 @@ std::unique_ptr<Detector> load_detector(const ConfigNode& root, const Dataset& d
                                         const std::string& path) {
   std::unique_ptr<Detector> model = build<Detector>(detector_config(root));
   model->assign_paths();
+  check_num_classes(*model, static_cast<int64_t>(dataset.classes().size()));
   load_weights(*model, read_weights(path), path);
   warn_of_other_classes(path, dataset);
   const PrecisionConfig precision = PrecisionConfig::from(root);
@@ -116,7 +118,9 @@ std::pair<cv::Mat, std::string> original_image(const Dataset& dataset, int64_t i
 }
 
 void show(const Dataset& dataset, const Results& results, const std::string& folder, double score_thr) {
-  fs::create_directories(folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw UserError(str_cat("--show-dir ", folder, ": ", error.message()));
   for (size_t i = 0; i < results.size(); ++i) {
     auto [image, name] = original_image(dataset, static_cast<int64_t>(i));
     draw_detections(image, results[i], dataset.classes(), score_thr);
@@ -134,6 +138,20 @@ void print_report(const EvalReport& report) {
   std::cout << report.table << "\n" << json.dump() << std::endl;
 }
 
+// What else the config holds belongs to training.
+void require_test_keys_read(const ConfigNode& root) {
+  for (const std::string& key : root.keys()) {
+    if (key != "model" && key != "data") root.find(key).mark_read();
+  }
+  const ConfigNode data = root["data"];
+  for (const std::string& key : data.keys()) {
+    if (key != "test") data.find(key).mark_read();
+  }
+  const ConfigNode test = data["test"];
+  if (test.is_map()) test.find("samples_per_gpu").mark_read();  // images go one by one
+  require_all_read(root);
+}
+
 void run(const Arguments& args) {
   check(args);
   const ConfigNode root = load(args);
@@ -143,6 +161,7 @@ void run(const Arguments& args) {
   if (!args.eval.empty()) check_coco_options(options);
   const std::shared_ptr<const Dataset> dataset = build_test_dataset(root["data"]["test"]);
   const std::unique_ptr<Detector> model = load_detector(root, *dataset, args.checkpoint);
+  require_test_keys_read(root);
   model->to(device);
   InferenceOptions inference;
   inference.workers = read_loader_options(root["data"]).workers_per_gpu;

@@ -107,6 +107,15 @@ TEST_F(TestToolTest, WrongFlagsAreOneLineAndExitCodeTwo) {
   expect_user_error("/no/such.yaml " + checkpoint() + " --eval bbox", "/no/such.yaml");
 }
 
+TEST_F(TestToolTest, WrongConfigsAreOneLineAndExitCodeTwo) {
+  const std::string eval = valid() + "--eval bbox --cfg-options ";
+  expect_user_error(eval + "data.test.num_image=2", "data.test.num_image: unknown key of ShapesDataset");
+  expect_user_error(eval + "model.roi_head.num_stage=2", "model.roi_head.num_stage: unknown key");
+  expect_user_error(eval + "model.roi_head.bbox_head.0.num_classes=7",
+                    "model.roi_head.bbox_head.0.num_classes is 7");
+  expect_user_error(valid() + "--show-dir /proc/no/such", "--show-dir /proc/no/such: ");
+}
+
 TEST_F(TestToolTest, OnlyTheChosenItemsAreReported) {
   const Outcome outcome = run(valid() + "--eval bbox --eval-options metric_items=[mAP_50]");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
