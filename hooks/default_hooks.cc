@@ -22,7 +22,7 @@ ConfigNode with_default(const ConfigNode& cfg, const std::string& key, int64_t v
 ConfigNode merged(ConfigNode cfg, const ConfigNode& extra) {
   for (const std::string& key : extra.keys()) {
     if (cfg.has(key)) extra[key].fail("optimizer_config sets " + key + " too; set it in one place");
-    cfg = cfg.with(key, extra[key]);
+    cfg = cfg.with(key, extra.at_path(key));  // unread until the hook reads it
   }
   return cfg;
 }

@@ -1,5 +1,6 @@
 #include "tools/training.h"
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <random>
@@ -39,7 +40,7 @@ void mark_foreign_keys(const ConfigNode& config) {
        {"dist_params", "gpu_ids", "device", "exp_name", "opencv_num_threads", "mp_start_method"})
     config.find(key).mark_read();
   const ConfigNode data = config["data"];
-  for (const char* key : {"test", "val", "train_dataloader", "val_dataloader", "test_dataloader"})
+  for (const char* key : {"test", "train_dataloader", "val_dataloader", "test_dataloader"})
     data.find(key).mark_read();
 }
 
@@ -140,8 +141,11 @@ void Training::build_data() {
     if (flow.size() != 2) flow.fail("a step of the workflow is [train | val, count]");
     const std::string mode = flow.at(0).as<std::string>();
     if (mode != "train" && mode != "val") flow.fail("unknown mode '" + mode + "'; allowed: train, val");
+    if (flow.at(1).as<int64_t>() <= 0) flow.at(1).fail("a step of the workflow is done at least once");
     add(mode == "train", flow.at(1).as<int64_t>());
   }
+  if (std::none_of(workflow_.begin(), workflow_.end(), [](const WorkflowStep& step) { return step.train; }))
+    flows.fail("no step trains, so training would never end; e.g. [[train, 1]]");
 }
 
 void Training::build_model() {
@@ -169,13 +173,17 @@ void Training::build_runner() {
   runner_->set_up(context);
   register_training_hooks(*runner_, config_);
   const ConfigNode evaluation = config_.find("evaluation");
-  if (options_.no_validate) evaluation.mark_read();
-  if (!options_.no_validate && !evaluation.is_null()) {
+  if (options_.no_validate || evaluation.is_null()) {
+    evaluation.mark_read();
+    config_["data"].find("val").mark_read();  // only an evaluation reads all of it
+  } else {
     const bool by_epoch = runner_->max_epochs() > 0;
     const ConfigNode hook = evaluation.has("by_epoch") ? evaluation : evaluation.with("by_epoch", by_epoch);
     const int workers = read_loader_options(config_["data"]).workers_per_gpu;
     runner_->register_hook(Hook::identify(
         "EvalHook", std::make_unique<EvalHook>(hook, build_dataset(config_["data"]["val"]), workers)));
+    const ConfigNode val = config_["data"]["val"];
+    if (val.is_map()) val.find("samples_per_gpu").mark_read();  // images go one by one
   }
   register_custom_hooks(*runner_, config_);
 }

@@ -1,5 +1,7 @@
 #include "core/optim/optimizer.h"
 
+#include <cmath>
+
 namespace osprey {
 
 OSPREY_DEFINE_REGISTRY(Optimizer, "optimizer");
@@ -21,7 +23,7 @@ std::pair<std::string, std::string> split_key(const std::string& entry) {
 
 Optimizer::Optimizer(const ConfigNode& cfg, double default_weight_decay) {
   base_lr_ = cfg.get<double>("lr");
-  if (!(base_lr_ >= 0)) cfg["lr"].fail("must be >= 0");
+  if (!(base_lr_ >= 0 && std::isfinite(base_lr_))) cfg["lr"].fail("must be finite and >= 0");
   base_weight_decay_ = cfg.get("weight_decay", default_weight_decay, non_negative());
 }
 

@@ -240,6 +240,18 @@ TEST(Training, UserErrorsExitWithTwo) {
   }
 }
 
+// Each would otherwise be ignored without a word, or train for ever.
+TEST(Training, RefusesConfigsThatCannotMeanAnything) {
+  for (const char* wrong :
+       {"fp16.loss_scales=64.", "optimizer_config.grad_clips=null", "data.val.num_image=2",
+        "test_pipeline.1.transforms.0.keep_ratios=true", "workflow=[]", "workflow=[[val, 1]]",
+        "workflow=[[train, 0]]", "workflow=[[train, -1]]", "optimizer.lr=inf", "optimizer.lr=nan"}) {
+    TrainOptions with_evaluation = options({wrong});
+    with_evaluation.no_validate = false;
+    EXPECT_THROW(Training training(with_evaluation), UserError) << wrong;
+  }
+}
+
 TEST(Training, CheckTrainsNothing) {
   const std::string work_dir = fresh_dir() + "/unmade";
   EXPECT_EQ(TrainProcess({kConfig, "--check", "--work-dir", work_dir}).wait(), 0);
