@@ -21,6 +21,7 @@
 #include "core/ops/flop_counter.h"
 #include "core/optim/param_groups.h"
 #include "tools/command_line.h"
+#include "tools/detector_config.h"
 
 namespace osprey {
 namespace {
@@ -143,7 +144,7 @@ double peak_resident_mib() {
 
 void run(const ConfigNode& cfg, int64_t size, int64_t batch_size, int steps, bool with_profile) {
   // Drawn weights take the same time as a checkpoint's.
-  std::unique_ptr<Detector> model = build<Detector>(cfg["model"].with("pretrained", std::string()));
+  std::unique_ptr<Detector> model = build<Detector>(without_pretrained(detector_config(cfg)));
   model->assign_paths();
   model->init_weights(/*seed=*/0);
   model->train();

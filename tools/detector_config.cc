@@ -13,4 +13,9 @@ ConfigNode detector_config(const ConfigNode& root) {
   return model;
 }
 
+ConfigNode without_pretrained(const ConfigNode& model) {
+  model.find("pretrained");  // read, whatever it says
+  return model.with("pretrained", std::string());
+}
+
 }  // namespace osprey

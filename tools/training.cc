@@ -151,8 +151,7 @@ void Training::build_data() {
 void Training::build_model() {
   const bool checkpoint_follows = !resume_path_.empty() || !load_from_.empty();
   const ConfigNode model = detector_config(config_);
-  // What fills the whole model needs no file for the backbone.
-  model_ = build<Detector>(checkpoint_follows ? model.with("pretrained", std::string()) : model);
+  model_ = build<Detector>(checkpoint_follows ? without_pretrained(model) : model);
   model_->assign_paths();
   model_->init_weights(seed_);
   model_->to(device_);
