@@ -10,7 +10,7 @@ class NumClassCheckHook final : public Hook {
   explicit NumClassCheckHook(const ConfigNode&) {}
 
   void check(Runner& runner) override {
-    check_num_classes(runner.model(), static_cast<int64_t>(runner.classes().size()));
+    check_num_classes(runner.model(), static_cast<int64_t>(runner.classes().size()), runner.config());
   }
 };
 

@@ -97,7 +97,7 @@ std::unique_ptr<Detector> load_detector(const ConfigNode& root, const Dataset& d
                                         const std::string& path) {
   std::unique_ptr<Detector> model = build<Detector>(detector_config(root));
   model->assign_paths();
-  check_num_classes(*model, static_cast<int64_t>(dataset.classes().size()));
+  check_num_classes(*model, static_cast<int64_t>(dataset.classes().size()), root);
   load_weights(*model, read_weights(path), path);
   warn_of_other_classes(path, dataset);
   const PrecisionConfig precision = PrecisionConfig::from(root);

@@ -112,7 +112,8 @@ TEST_F(TestToolTest, WrongConfigsAreOneLineAndExitCodeTwo) {
   expect_user_error(eval + "data.test.num_image=2", "data.test.num_image: unknown key of ShapesDataset");
   expect_user_error(eval + "model.roi_head.num_stage=2", "model.roi_head.num_stage: unknown key");
   expect_user_error(eval + "model.roi_head.bbox_head.0.num_classes=7",
-                    "model.roi_head.bbox_head.0.num_classes is 7");
+                    "model.roi_head.bbox_head.0.num_classes is 7 (--cfg-options "
+                    "model.roi_head.bbox_head.0.num_classes=7)");
   expect_user_error(valid() + "--show-dir /proc/no/such", "--show-dir /proc/no/such: ");
 }
 
