@@ -23,11 +23,72 @@ INSTANTIATE_TEST_SUITE_P(Configs, ShippedConfig, ::testing::ValuesIn(shipped_con
 
 TEST(ShippedConfigs, AreAllThere) {
   const std::vector<std::string> files = shipped_configs();
-  for (const char* name :
-       {"faster_rcnn_r50", "mask_rcnn_r50", "mask_rcnn_r50_fp16", "cascade_rcnn_r50", "cascade_mask_rcnn_r50",
-        "htc_r50", "htc_r50_fp16", "quickstart/htc_r18_fp16_shapes", "quickstart/htc_r50_fp16_coco128"}) {
+  for (const char* name : {"faster_rcnn_r50",
+                           "faster_rcnn_r50_2x",
+                           "faster_rcnn_r50_mstrain_3x",
+                           "faster_rcnn_r101",
+                           "faster_rcnn_r101_2x",
+                           "mask_rcnn_r50",
+                           "mask_rcnn_r50_2x",
+                           "mask_rcnn_r50_mstrain_3x",
+                           "mask_rcnn_r101",
+                           "mask_rcnn_r50_fp16",
+                           "cascade_rcnn_r50",
+                           "cascade_rcnn_r50_20e",
+                           "cascade_rcnn_r101",
+                           "cascade_mask_rcnn_r50",
+                           "cascade_mask_rcnn_r50_20e",
+                           "cascade_mask_rcnn_r101_20e",
+                           "cascade_mask_rcnn_r50_mstrain_3x",
+                           "htc_r50",
+                           "htc_r50_20e",
+                           "htc_r101_20e",
+                           "htc_r50_mstrain_20e",
+                           "htc_without_semantic_r50",
+                           "htc_r50_fp16",
+                           "quickstart/htc_r18_fp16_shapes",
+                           "quickstart/htc_r50_fp16_coco128"}) {
     EXPECT_EQ(std::count(files.begin(), files.end(), str_cat("configs/", name, ".yaml")), 1) << name;
   }
+}
+
+// The schedule of a file's name, as mmdetection's schedule_*.py and mstrain_3x bases have it.
+TEST(ShippedConfigs, TheSchedulesAreThoseOfTheirNames) {
+  struct Schedule {
+    std::string ending;
+    int64_t epochs;
+    std::vector<int64_t> steps;
+    int64_t times;  // of RepeatDataset
+  };
+  const std::vector<Schedule> schedules = {
+      {"_2x.yaml", 24, {16, 22}, 1}, {"_20e.yaml", 20, {16, 19}, 1}, {"_mstrain_3x.yaml", 12, {9, 11}, 3}};
+  for (const std::string& file : shipped_configs()) {
+    for (const Schedule& schedule : schedules) {
+      if (!ends_with(file, schedule.ending)) continue;
+      const ConfigNode cfg = load_config(file);
+      EXPECT_EQ(cfg["runner"].get<int64_t>("max_epochs"), schedule.epochs) << file;
+      EXPECT_EQ(cfg["lr_config"].get<std::vector<int64_t>>("step"), schedule.steps) << file;
+      EXPECT_EQ(cfg["data"]["train"].get("times", int64_t{1}), schedule.times) << file;
+    }
+  }
+}
+
+TEST(ShippedConfigs, MultiScaleTrainingDrawsFromARange) {
+  const auto resize = [](const std::string& file) { return load_config(file)["train_pipeline"].at(2); };
+  const auto scales = [&](const std::string& file) {
+    return resize(file).get<std::vector<std::vector<int64_t>>>("img_scale");
+  };
+  using Scales = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(scales("configs/mask_rcnn_r50_mstrain_3x.yaml"), (Scales{{1333, 640}, {1333, 800}}));
+  EXPECT_EQ(scales("configs/htc_r50_mstrain_20e.yaml"), (Scales{{1600, 400}, {1600, 1400}}));
+  EXPECT_EQ(resize("configs/htc_r50_mstrain_20e.yaml").get("multiscale_mode", ""), "range");
+}
+
+TEST(ShippedConfigs, HtcWithoutSemanticNeedsNoMaps) {
+  const ConfigNode cfg = load_config("configs/htc_without_semantic_r50.yaml");
+  EXPECT_TRUE(cfg["model"]["roi_head"].find("semantic_head").is_null());
+  EXPECT_TRUE(cfg["model"]["roi_head"].find("semantic_roi_extractor").is_null());
+  EXPECT_FALSE(cfg["data"]["train"].has("seg_prefix"));
 }
 
 // Every value of `expected` must be in `actual`; numbers compare as numbers.
