@@ -8,7 +8,6 @@
 #include "core/ops/shape_ops.h"
 
 namespace osprey {
-namespace {
 
 std::vector<int64_t> finite_rows(const Tensor& boxes) {
   const std::vector<float> values = boxes.to_vector<float>();
@@ -21,8 +20,6 @@ std::vector<int64_t> finite_rows(const Tensor& boxes) {
   }
   return rows;
 }
-
-}  // namespace
 
 FiniteBoxes keep_finite(const Tensors& boxes) {
   FiniteBoxes result;

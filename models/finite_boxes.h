@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/detection/detector.h"
 
@@ -8,6 +9,9 @@
 // stages would go on with finite losses, and the broken weights would be saved. So such boxes are taken out,
 // and the loss of whoever made them becomes NaN, which rolls the iteration back and names the stage.
 namespace osprey {
+
+// Rows of boxes f32 (n, c) without a NaN or an infinity, ascending.
+std::vector<int64_t> finite_rows(const Tensor& boxes);
 
 struct FiniteBoxes {
   Tensors boxes;         // per image, rows with a non-finite value removed

@@ -1,8 +1,16 @@
 #include "models/dense_heads/anchor_head.h"
 
+#include <algorithm>
+
+#include "core/base/logging.h"
+#include "core/bbox/transforms.h"
 #include "core/ops/elementwise.h"
+#include "core/ops/reduce.h"
 #include "core/ops/shape_ops.h"
+#include "models/dense_heads/best_rows.h"
 #include "models/find_or.h"
+#include "models/finite_boxes.h"
+#include "models/roi_heads/detections.h"
 
 namespace osprey {
 namespace {
@@ -20,9 +28,43 @@ bool samples_anchors(const ConfigNode& loss_cls) {
   return type != "FocalLoss" && type != "GHMC" && type != "QualityFocalLoss";
 }
 
+// The best probability of an object per row, or, with sigmoids, the best logit, which has the same order.
+// cls_score (n, classes), with a background column when softmax.
+Tensor best_of_classes(const Tensor& cls_score, bool use_sigmoid) {
+  if (use_sigmoid) return gather_channel(cls_score, argmax_rows(cls_score)).value();
+  const Tensor scores = softmax_rows(cls_score).to(kCPU);
+  const int64_t columns = scores.dim(1);
+  Tensor best({scores.dim(0)}, DType::kF32);
+  for (int64_t i = 0; i < best.numel(); ++i) {
+    const float* row = scores.data<float>() + i * columns;
+    best.mutable_data<float>()[i] = *std::max_element(row, row + columns - 1);
+  }
+  return best;
+}
+
+// Probabilities f32 (n, classes + 1) of logits (n, cls_out_channels).
+Tensor probabilities(const Tensor& cls_score, bool use_sigmoid) {
+  if (!use_sigmoid) return softmax_rows(cls_score);
+  const Tensor scores = sigmoid(cls_score).value().to(kCPU);
+  const int64_t n = scores.dim(0), classes = scores.dim(1);
+  Tensor padded = Tensor::zeros({n, classes + 1}, DType::kF32);
+  for (int64_t i = 0; i < n; ++i) {
+    std::copy_n(scores.data<float>() + i * classes, classes,
+                padded.mutable_data<float>() + i * (classes + 1));
+  }
+  return padded;
+}
+
+Tensor scaled_to_network(const Tensor& bboxes, const ImgMeta& meta) {
+  Tensor scaled = bboxes.clone();
+  float* xyxy = scaled.mutable_data<float>();
+  for (int64_t i = 0; i < scaled.numel(); ++i) xyxy[i] *= meta.scale_factor[i % 4];
+  return scaled;
+}
+
 }  // namespace
 
-AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes)
+AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes, Role role)
     : in_channels_(cfg.get<int64_t>("in_channels")),
       feat_channels_(cfg.get("feat_channels", int64_t{256})),
       num_classes_(num_classes),
@@ -30,6 +72,7 @@ AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes)
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),
       loss_bbox_(build<Loss>(find_or(cfg, "loss_bbox", kLossBBox))),
       num_anchors_(anchor_generator_->num_base_anchors(0)),
+      role_(role),
       reg_decoded_bbox_(cfg.get("reg_decoded_bbox", false)) {
   const ConfigNode loss_cls = find_or(cfg, "loss_cls", kLossCls);
   loss_cls_ = build<Loss>(loss_cls);
@@ -40,6 +83,7 @@ AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes)
   if (!train_cfg.is_null()) {
     targets_ = std::make_unique<AnchorTargetMaker>(train_cfg, num_classes, sampling_, reg_decoded_bbox_);
   }
+  if (role == Role::kFindsObjects && !cfg.find("test_cfg").is_null()) test_cfg_.emplace(cfg["test_cfg"]);
 }
 
 std::vector<MapSize> AnchorHead::Predictions::featmap_sizes() const {
@@ -86,6 +130,116 @@ AnchorHead::LevelLosses AnchorHead::loss(const Predictions& predictions, const B
         (*loss_bbox_)(bbox_pred, targets.bbox_targets[l], {targets.bbox_weights[l], num_total_samples}));
   }
   return losses;
+}
+
+DenseHead::TrainResult AnchorHead::forward_train(const Variables& feats, const Batch& batch) const {
+  const LevelLosses level_losses = loss(forward(feats), batch, /*class_agnostic=*/false);
+  LossDict losses;
+  losses.add("loss_cls", level_losses.loss_cls);
+  losses.add("loss_bbox", level_losses.loss_bbox);
+  return {losses, {}};
+}
+
+std::vector<std::pair<std::string, int64_t>> AnchorHead::num_classes_by_head() const {
+  if (proposes_regions()) return {};
+  return {{path(), num_classes_}};
+}
+
+// --- Testing.
+
+const DenseTestCfg& AnchorHead::test_cfg() const {
+  OSPREY_REQUIRE(test_cfg_, path(), ": testing needs model.test_cfg");
+  return *test_cfg_;
+}
+
+std::vector<DetectionResult> AnchorHead::simple_test(const Variables& feats,
+                                                     const std::vector<ImgMeta>& img_metas,
+                                                     bool rescale) const {
+  std::vector<DetectionResult> results;
+  const std::vector<Candidates> candidates = get_bboxes(forward(feats), img_metas);
+  for (size_t i = 0; i < img_metas.size(); ++i) {
+    Tensor bboxes = candidates[i].bboxes;
+    if (rescale) bboxes = bbox_mapping_back(bboxes, img_metas[i].img_shape, img_metas[i].scale_factor, false);
+    results.push_back(select({bboxes, candidates[i].scores}));
+  }
+  return results;
+}
+
+std::vector<DetectionResult> AnchorHead::aug_test(const std::vector<Variables>& feats,
+                                                  const std::vector<std::vector<ImgMeta>>& img_metas,
+                                                  bool rescale) const {
+  std::vector<Tensors> bboxes(img_metas.at(0).size()), scores(img_metas.at(0).size());  // [image][aug.]
+  for (size_t a = 0; a < feats.size(); ++a) {
+    const std::vector<Candidates> augmented = get_bboxes(forward(feats[a]), img_metas[a]);
+    for (size_t i = 0; i < augmented.size(); ++i) {
+      const ImgMeta& meta = img_metas[a][i];
+      bboxes[i].push_back(bbox_mapping_back(augmented[i].bboxes, meta.img_shape, meta.scale_factor, meta.flip,
+                                            meta.flip_direction));
+      scores[i].push_back(augmented[i].scores.to(kCPU));
+    }
+  }
+  std::vector<DetectionResult> results;
+  for (size_t i = 0; i < bboxes.size(); ++i) {
+    results.push_back(select({concat(bboxes[i]), concat(scores[i])}));
+    if (!rescale) results[i].bboxes = scaled_to_network(results[i].bboxes, img_metas[0][i]);
+  }
+  return results;
+}
+
+std::vector<AnchorHead::Candidates> AnchorHead::get_bboxes(const Predictions& predictions,
+                                                           const std::vector<ImgMeta>& img_metas) const {
+  const NoGradGuard no_grad;
+  const Tensors anchors = anchor_generator_->grid_anchors(predictions.featmap_sizes());
+  std::vector<Candidates> candidates;
+  for (size_t i = 0; i < img_metas.size(); ++i) {
+    candidates.push_back(candidates_of(predictions, anchors, static_cast<int64_t>(i), img_metas[i]));
+  }
+  return candidates;
+}
+
+AnchorHead::Candidates AnchorHead::candidates_of(const Predictions& predictions, const Tensors& anchors,
+                                                 int64_t image, const ImgMeta& meta) const {
+  const DenseTestCfg& cfg = test_cfg();
+  const bool use_sigmoid = loss_cls_->use_sigmoid();
+  Tensors mlvl_logits, mlvl_deltas, mlvl_anchors;
+  for (size_t l = 0; l < anchors.size(); ++l) {
+    Tensor logits = predictions.cls_scores[l].value()[image].reshape({-1, cls_out_channels_});
+    Tensor deltas = predictions.bbox_preds[l].value()[image].reshape({-1, 4});
+    Tensor level_anchors = anchors[l].to(deltas.device());
+    if (cfg.nms_pre > 0 && logits.dim(0) > cfg.nms_pre) {
+      const Tensor rows = top_rows(best_of_classes(logits, use_sigmoid), cfg.nms_pre).to(deltas.device());
+      logits = gather_rows(logits, rows).value();
+      deltas = gather_rows(deltas, rows).value();
+      level_anchors = gather_rows(level_anchors, rows).value();
+    }
+    mlvl_logits.push_back(logits);
+    mlvl_deltas.push_back(deltas);
+    mlvl_anchors.push_back(level_anchors);
+  }
+  Candidates found{bbox_coder_->decode(concat(mlvl_anchors), concat(mlvl_deltas), meta.img_shape),
+                   probabilities(concat(mlvl_logits), use_sigmoid)};
+  if (cfg.min_bbox_size > 0) {
+    const Tensor rows = rows_of_min_size(found.bboxes, cfg.min_bbox_size);
+    found = {gather_rows(found.bboxes, rows).value(),
+             gather_rows(found.scores, rows.to(found.scores.device())).value()};
+  }
+  return found;
+}
+
+// NMS within each class, then the best of all, grouped by class.
+DetectionResult AnchorHead::select(const Candidates& candidates) const {
+  const DenseTestCfg& cfg = test_cfg();
+  const Tensor bboxes = candidates.bboxes.to(candidates.scores.device());
+  MulticlassNmsResult kept =
+      multiclass_nms(bboxes, candidates.scores, cfg.score_thr, cfg.nms, cfg.max_per_img);
+  const std::vector<int64_t> finite = finite_rows(kept.dets);
+  const int64_t count = static_cast<int64_t>(finite.size());
+  if (count < kept.dets.dim(0)) {
+    log_warning(path() + " gave non-finite boxes; they were left out of the result");
+    const Tensor rows = Tensor::from(finite, {count}).to(kept.dets.device());
+    kept = {gather_rows(kept.dets, rows).value(), gather_rows(kept.labels, rows).value(), {}};
+  }
+  return to_result(Detections::from(kept));
 }
 
 }  // namespace osprey

@@ -52,6 +52,12 @@ SamplingResult AnchorTargetMaker::sample(const Tensor& anchors, const Batch& bat
   return sampler_->sample(assigner_->assign(anchors, gt_bboxes, ignore, {}), anchors, gt_bboxes, {}, rng);
 }
 
+void AnchorTargetMaker::require_class(int64_t label) const {
+  if (label >= 0 && label < num_classes_) return;
+  throw UserError(str_cat("bbox_head: a ground truth has label ", label, ", allowed are 0..",
+                          num_classes_ - 1, "; set num_classes to the number of classes of the data set"));
+}
+
 AnchorTargetMaker::ImageTargets AnchorTargetMaker::for_image(const Tensor& anchors,
                                                              const Tensor& inside_flags,
                                                              const BBoxCoder& coder, const Batch& batch,
@@ -67,6 +73,7 @@ AnchorTargetMaker::ImageTargets AnchorTargetMaker::for_image(const Tensor& ancho
   const auto gt_inds = sampled.pos_assigned_gt_inds.to_vector<int64_t>();
   const auto gt_labels =
       class_agnostic ? std::vector<int64_t>() : batch.gt_labels[image].to_vector<int64_t>();
+  for (const int64_t label : gt_labels) require_class(label);
   const Tensor wanted =
       reg_decoded_bbox_ ? sampled.pos_gt_bboxes : coder.encode(sampled.pos_bboxes, sampled.pos_gt_bboxes);
   const auto bbox_targets = wanted.to_vector<float>();

@@ -36,6 +36,7 @@ class AnchorTargetMaker {
  private:
   struct ImageTargets;
   SamplingResult sample(const Tensor& anchors, const Batch& batch, int64_t image) const;
+  void require_class(int64_t label) const;
   ImageTargets for_image(const Tensor& anchors, const Tensor& inside_flags, const BBoxCoder& coder,
                          const Batch& batch, int64_t image, bool class_agnostic) const;
 

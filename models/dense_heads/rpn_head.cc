@@ -1,15 +1,13 @@
 #include "models/dense_heads/rpn_head.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "core/bbox/transforms.h"
 #include "core/nn/init.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/shape_ops.h"
+#include "models/dense_heads/best_rows.h"
 #include "models/finite_boxes.h"
 
 namespace osprey {
@@ -18,35 +16,6 @@ namespace {
 std::optional<ProposalCfg> read_proposals(const ConfigNode& cfg) {
   if (cfg.is_null()) return std::nullopt;
   return ProposalCfg::from(cfg);
-}
-
-// i64 rows of the `count` highest scores, highest first, ties in input order; NaN comes last.
-Tensor top_rows(const Tensor& scores, int64_t count) {
-  std::vector<float> keys = scores.to_vector<float>();
-  for (float& key : keys) {
-    if (std::isnan(key)) key = -std::numeric_limits<float>::infinity();
-  }
-  std::vector<int64_t> rows(keys.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  const auto before = [&](int64_t a, int64_t b) {
-    return keys[a] > keys[b] || (keys[a] == keys[b] && a < b);
-  };
-  std::nth_element(rows.begin(), rows.begin() + count, rows.end(), before);
-  rows.resize(count);
-  std::sort(rows.begin(), rows.end(), before);
-  return Tensor::from(rows, {count}).to(scores.device());
-}
-
-// i64 rows of the boxes (n, 4) whose sides are both at least `min_size`.
-Tensor rows_of_min_size(const Tensor& boxes, double min_size) {
-  const std::vector<float> xyxy = boxes.to_vector<float>();
-  const float least = static_cast<float>(min_size);
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < boxes.dim(0); ++i) {
-    const float* box = &xyxy[i * 4];
-    if (box[2] - box[0] >= least && box[3] - box[1] >= least) rows.push_back(i);
-  }
-  return Tensor::from(rows, {static_cast<int64_t>(rows.size())}).to(boxes.device());
 }
 
 // Proposals f32 (n, 5), flipped and scaled back.
@@ -65,7 +34,7 @@ Tensor in_file_pixels(const Tensor& proposals, const ImgMeta& meta) {
 }  // namespace
 
 RPNHead::RPNHead(const ConfigNode& cfg)
-    : AnchorHead(cfg, /*num_classes=*/1),
+    : AnchorHead(cfg, /*num_classes=*/1, Role::kProposesRegions),
       rpn_conv_(add_child(
           "rpn_conv", std::make_unique<Conv2d>(in_channels_, feat_channels_, 3, Conv2dParams::square(1, 1)))),
       rpn_cls_(add_child("rpn_cls",

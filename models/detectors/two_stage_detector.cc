@@ -32,6 +32,11 @@ TwoStageDetector::TwoStageDetector(const ConfigNode& cfg)
     : backbone_(add_child("backbone", build<Backbone>(cfg["backbone"]))), pretrained_(cfg) {
   if (!cfg.find("neck").is_null()) neck_ = add_child("neck", build<Neck>(cfg["neck"]));
   rpn_head_ = add_child("rpn_head", build<DenseHead>(rpn_cfg(cfg)));
+  if (!rpn_head_->proposes_regions()) {
+    cfg["rpn_head"]["type"].fail(
+        "finds objects, it does not propose regions; rpn_head must be one that does, "
+        "such as RPNHead");
+  }
   roi_head_ = add_child("roi_head", build<RoIHead>(roi_cfg(cfg)));
   assign_paths();
 }

@@ -40,6 +40,8 @@ TEST(ShippedConfigs, AreAllThere) {
                            "cascade_mask_rcnn_r50_20e",
                            "cascade_mask_rcnn_r101_20e",
                            "cascade_mask_rcnn_r50_mstrain_3x",
+                           "retinanet_r50",
+                           "retinanet_r50_fp16",
                            "htc_r50",
                            "htc_r50_20e",
                            "htc_r101_20e",
