@@ -1,7 +1,14 @@
 #include "core/nn/conv_module.h"
 
+#include <type_traits>
+
 #include "core/nn/conv2d.h"
+#include "core/nn/conv_aws2d.h"
+#include "core/nn/conv_ws2d.h"
+#include "core/nn/deform_conv2d_pack.h"
 #include "core/nn/init.h"
+#include "core/nn/modulated_deform_conv2d_pack.h"
+#include "core/nn/sa_conv2d.h"
 #include "core/ops/elementwise.h"
 
 namespace osprey {
@@ -30,8 +37,19 @@ Variable activate(const Variable& x, Activation activation) {
 std::unique_ptr<ConvLayer> build_conv_layer(const ConfigNode& conv_cfg, int64_t in_channels,
                                             int64_t out_channels, int64_t kernel_size,
                                             const Conv2dParams& params, bool bias) {
-  if (!conv_cfg.is_null()) conv_cfg.choice("type", "Conv2d", {"Conv2d", "Conv"});
-  return std::make_unique<Conv2d>(in_channels, out_channels, kernel_size, params, bias);
+  const std::string type =
+      conv_cfg.is_null()
+          ? "Conv2d"
+          : conv_cfg.choice("type", "Conv2d", {"Conv2d", "Conv", "ConvWS", "ConvAWS", "DCN", "DCNv2", "SAC"});
+  const auto make = [&]<typename Layer>(std::type_identity<Layer>, const auto&... cfg) {
+    return std::make_unique<Layer>(cfg..., in_channels, out_channels, kernel_size, params, bias);
+  };
+  if (type == "ConvWS") return make(std::type_identity<ConvWS2d>());
+  if (type == "ConvAWS") return make(std::type_identity<ConvAWS2d>());
+  if (type == "DCN") return make(std::type_identity<DeformConv2dPack>(), conv_cfg);
+  if (type == "DCNv2") return make(std::type_identity<ModulatedDeformConv2dPack>(), conv_cfg);
+  if (type == "SAC") return make(std::type_identity<SAConv2d>(), conv_cfg);
+  return make(std::type_identity<Conv2d>());
 }
 
 ConvModuleCfg ConvModuleCfg::from(const ConfigNode& cfg, Activation fallback) {

@@ -14,7 +14,8 @@ enum class Activation { kNone, kReLU, kSigmoid };
 Activation read_activation(const ConfigNode& cfg, const std::string& key, Activation fallback);
 Variable activate(const Variable& x, Activation activation);
 
-// conv_cfg: null or {type: Conv | Conv2d}. Throws UserError for other kinds.
+// conv_cfg: null or {type: Conv | Conv2d | ConvWS | ConvAWS | DCN | DCNv2 | SAC, and the type's own keys:
+// deform_groups of DCN and DCNv2, use_deform of SAC}. Throws UserError for other kinds.
 std::unique_ptr<ConvLayer> build_conv_layer(const ConfigNode& conv_cfg, int64_t in_channels,
                                             int64_t out_channels, int64_t kernel_size,
                                             const Conv2dParams& params, bool bias);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/nn/derived_state.h"
+
 namespace osprey {
 namespace {
 
@@ -20,6 +22,12 @@ void fill(Parameter& parameter, const Draw& draw) {
   value.copy_from(drawn.to(value.device()));
 }
 
+// After layer's weight and bias have been set from outside.
+void finish(WeightLayer& layer) {
+  if (layer.bias()) fill_constant(*layer.bias(), 0);
+  if (auto* follower = dynamic_cast<FollowsWeight*>(&layer)) follower->weight_drawn();
+}
+
 void fill_scaled(WeightLayer& layer, uint64_t seed, Distribution distribution, double std) {
   const CounterRng rng = parameter_rng(seed, layer.path() + ".weight");
   if (distribution == Distribution::kNormal) {
@@ -27,7 +35,7 @@ void fill_scaled(WeightLayer& layer, uint64_t seed, Distribution distribution, d
   } else {
     fill_uniform(layer.weight(), rng, std::sqrt(3.0) * std);  // a uniform of this bound has deviation std
   }
-  if (layer.bias()) fill_constant(*layer.bias(), 0);
+  finish(layer);
 }
 
 }  // namespace
@@ -58,7 +66,7 @@ void fill_normal(Parameter& parameter, CounterRng rng, double std) {
 
 void constant_init(WeightLayer& layer, double value) {
   fill_constant(layer.weight(), value);
-  if (layer.bias()) fill_constant(*layer.bias(), 0);
+  finish(layer);
 }
 
 void normal_init(WeightLayer& layer, uint64_t seed, double std) {

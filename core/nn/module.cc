@@ -1,6 +1,7 @@
 #include "core/nn/module.h"
 
 #include "core/base/strings.h"
+#include "core/nn/derived_state.h"
 
 namespace osprey {
 
@@ -76,7 +77,12 @@ StateDict Module::state_dict() {
   return state;
 }
 
-LoadReport Module::load_state_dict(const StateDict& state) {
+LoadReport Module::load_state_dict(const StateDict& given) {
+  StateDict state = given;
+  visit("", [&](const std::string& path, Module& module) {
+    const auto* upgrade = dynamic_cast<const StateUpgrade*>(&module);
+    if (upgrade) upgrade->upgrade_state(path.empty() ? "" : path + ".", state);
+  });
   LoadReport report;
   std::map<std::string, bool> used;
   // The entry for `name` in the wanted shape; undefined, and noted, when there is none that fits. Files
