@@ -105,8 +105,10 @@ void load_pretrained(Module& module, const ConfigNode& node, const std::string& 
 }
 
 PretrainedBackbone::PretrainedBackbone(const ConfigNode& detector_cfg)
-    : name_(detector_cfg.find("pretrained")) {
-  const ConfigNode init_cfg = detector_cfg["backbone"].find("init_cfg");
+    : PretrainedBackbone(detector_cfg.find("pretrained"), detector_cfg["backbone"].find("init_cfg")) {}
+
+PretrainedBackbone::PretrainedBackbone(const ConfigNode& pretrained, const ConfigNode& init_cfg)
+    : name_(pretrained) {
   checkpoint_follows_ = !name_.is_null() && name_.as<std::string>().empty();
   if (checkpoint_follows_) init_cfg.mark_read();
   if (checkpoint_follows_ || init_cfg.is_null()) return;

@@ -28,6 +28,8 @@ void load_pretrained(Module& module, const ConfigNode& name, const std::string& 
 class PretrainedBackbone {
  public:
   explicit PretrainedBackbone(const ConfigNode& detector_cfg);
+  // The two values, null where they are not given.
+  PretrainedBackbone(const ConfigNode& pretrained, const ConfigNode& init_cfg);
   bool given() const { return !name_.is_null(); }
   // Does nothing when neither key is given.
   void load_into(Module& backbone) const;

@@ -14,8 +14,13 @@ ConfigNode detector_config(const ConfigNode& root) {
 }
 
 ConfigNode without_pretrained(const ConfigNode& model) {
-  model.find("pretrained");  // read, whatever it says
-  return model.with("pretrained", std::string());
+  const auto emptied = [](const ConfigNode& cfg) {
+    cfg.find("pretrained");  // read, whatever it says
+    return cfg.with("pretrained", std::string());
+  };
+  const ConfigNode neck = model.find("neck");
+  if (!neck.is_map() || neck.find("rfp_backbone").is_null()) return emptied(model);
+  return emptied(model).with("neck", neck.with("rfp_backbone", emptied(neck["rfp_backbone"])));
 }
 
 }  // namespace osprey

@@ -2,6 +2,7 @@
 
 #include "core/autograd/checkpoint.h"
 #include "core/nn/conv_module.h"
+#include "core/ops/elementwise.h"
 #include "core/ops/pool2d.h"
 
 namespace osprey {
@@ -33,18 +34,28 @@ Variable Downsample::forward(const Variable& x) const {
   return norm_->forward(conv_->forward(avg_pool2d(x, pool)));
 }
 
-void ResidualBlock::add_downsample_if_needed(const ResBlockSpec& spec, int64_t out_channels) {
-  if (spec.stride == 1 && spec.in_channels == out_channels) return;
-  downsample_ = add_child("downsample", std::make_unique<Downsample>(spec, out_channels));
+void ResidualBlock::add_shortcuts(const ResBlockSpec& spec, int64_t out_channels) {
+  if (spec.stride != 1 || spec.in_channels != out_channels) {
+    downsample_ = add_child("downsample", std::make_unique<Downsample>(spec, out_channels));
+  }
+  if (spec.rfp_inplanes == 0) return;
+  rfp_conv_ = add_child("rfp_conv", std::make_unique<Conv2d>(spec.rfp_inplanes, out_channels, 1));
 }
 
-Variable ResidualBlock::run(const Variable& x) const {
-  return branch(x, downsample_ ? downsample_->forward(x) : x);
+Variable ResidualBlock::run(const Variable& x, const Variable& rfp_feat) const {
+  Variable shortcut = downsample_ ? downsample_->forward(x) : x;
+  if (rfp_conv_ && rfp_feat.defined()) {
+    shortcut = shortcut + cast(rfp_conv_->forward(rfp_feat), shortcut.dtype());
+  }
+  return branch(x, shortcut);
 }
 
-Variable ResidualBlock::forward(const Variable& x) const {
-  if (!with_cp_ || !x.requires_grad()) return run(x);
-  return checkpoint([this](const Variables& in) { return run(in[0]); }, {x});
+Variable ResidualBlock::forward(const Variable& x, const Variable& rfp_feat) const {
+  if (!with_cp_ || !x.requires_grad()) return run(x, rfp_feat);
+  Variables inputs{x};
+  if (rfp_feat.defined()) inputs.push_back(rfp_feat);
+  return checkpoint([this](const Variables& in) { return run(in[0], in.size() > 1 ? in[1] : Variable()); },
+                    inputs);
 }
 
 BasicBlock::BasicBlock(const ResBlockSpec& spec) : ResidualBlock(spec) {
@@ -58,7 +69,7 @@ BasicBlock::BasicBlock(const ResBlockSpec& spec) : ResidualBlock(spec) {
   norm1_ = add_child(norm1.name, std::move(norm1.layer));
   conv2_ = add_child("conv2", conv3x3(spec.planes, /*stride=*/1, /*dilation=*/1));
   norm2_ = add_child(norm2.name, std::move(norm2.layer));
-  add_downsample_if_needed(spec, spec.planes * kExpansion);
+  add_shortcuts(spec, spec.planes * kExpansion);
 }
 
 Variable BasicBlock::branch(const Variable& x, const Variable& shortcut) const {
@@ -71,20 +82,23 @@ Bottleneck::Bottleneck(const ResBlockSpec& spec) : ResidualBlock(spec) {
   const int64_t out_channels = spec.planes * kExpansion;
   const int64_t stride1 = spec.caffe_style ? spec.stride : 1;
   const int64_t stride2 = spec.caffe_style ? 1 : spec.stride;
-  const auto conv = [&](int64_t in, int64_t out, int64_t kernel, const Conv2dParams& params) {
-    return build_conv_layer(spec.conv_cfg, in, out, kernel, params, /*bias=*/false);
+  const bool plain3x3 = spec.conv2_cfg.is_null() || (spec.fallback_on_stride && stride2 != 1);
+  const auto conv = [&](const ConfigNode& cfg, int64_t in, int64_t out, int64_t kernel,
+                        const Conv2dParams& params) {
+    return build_conv_layer(cfg, in, out, kernel, params, /*bias=*/false);
   };
   NamedNorm norm1 = build_norm_layer(spec.norm_cfg, width, "1");
   NamedNorm norm2 = build_norm_layer(spec.norm_cfg, width, "2");
   NamedNorm norm3 = build_norm_layer(spec.norm_cfg, out_channels, "3");
-  conv1_ = add_child("conv1", conv(spec.in_channels, width, 1, Conv2dParams::square(stride1, 0)));
+  conv1_ =
+      add_child("conv1", conv(spec.conv_cfg, spec.in_channels, width, 1, Conv2dParams::square(stride1, 0)));
   norm1_ = add_child(norm1.name, std::move(norm1.layer));
-  conv2_ = add_child("conv2", conv(width, width, 3,
+  conv2_ = add_child("conv2", conv(plain3x3 ? spec.conv_cfg : spec.conv2_cfg, width, width, 3,
                                    Conv2dParams::square(stride2, spec.dilation, spec.dilation, spec.groups)));
   norm2_ = add_child(norm2.name, std::move(norm2.layer));
-  conv3_ = add_child("conv3", conv(width, out_channels, 1, {}));
+  conv3_ = add_child("conv3", conv(spec.conv_cfg, width, out_channels, 1, {}));
   norm3_ = add_child(norm3.name, std::move(norm3.layer));
-  add_downsample_if_needed(spec, out_channels);
+  add_shortcuts(spec, out_channels);
 }
 
 Variable Bottleneck::branch(const Variable& x, const Variable& shortcut) const {

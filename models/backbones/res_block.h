@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/config/config.h"
+#include "core/nn/conv2d.h"
 #include "core/nn/norm_layer.h"
 #include "core/nn/weight_layer.h"
 
@@ -18,6 +19,9 @@ struct ResBlockSpec {
   bool avg_down = false;     // ResNet-D: the shortcut averages, then projects with stride 1
   bool with_cp = false;      // forget the inside and recompute it in backward
   ConfigNode conv_cfg, norm_cfg;
+  ConfigNode conv2_cfg;             // of a bottleneck's 3x3 convolution (dcn, sac); null: conv_cfg
+  bool fallback_on_stride = false;  // conv_cfg also where the 3x3 convolution has a stride
+  int64_t rfp_inplanes = 0;         // channels of the features that come back from the neck; 0 = none do
 };
 
 // The projection of a shortcut whose shape changes. Children as in torch's Sequential: with avg_down "1", "2"
@@ -36,20 +40,25 @@ class Downsample final : public Module {
 // x + F(x), He et al., "Deep Residual Learning", Fig. 5.
 class ResidualBlock : public Module {
  public:
-  Variable forward(const Variable& x) const;  // (n, h, w, in_channels) -> (n, oh, ow, planes * expansion)
+  // x (n, h, w, in_channels) -> (n, oh, ow, planes * expansion). rfp_feat (n, oh, ow, rfp_inplanes), or
+  // undefined: joins the sum through child "rfp_conv" (Qiao et al., "DetectoRS", Fig. 3a) where there is one.
+  Variable forward(const Variable& x, const Variable& rfp_feat = {}) const;
+  Conv2d* rfp_conv() const { return rfp_conv_; }  // null unless rfp_inplanes is given
   // The norm that ends the residual branch: zero_init_residual starts it at 0.
   virtual NormLayer& last_norm() = 0;
 
  protected:
   explicit ResidualBlock(const ResBlockSpec& spec) : with_cp_(spec.with_cp) {}
-  void add_downsample_if_needed(const ResBlockSpec& spec, int64_t out_channels);
+  // The last children: what else reaches the sum.
+  void add_shortcuts(const ResBlockSpec& spec, int64_t out_channels);
   virtual Variable branch(const Variable& x, const Variable& shortcut) const = 0;
 
  private:
-  Variable run(const Variable& x) const;
+  Variable run(const Variable& x, const Variable& rfp_feat) const;
 
   bool with_cp_;
   Downsample* downsample_ = nullptr;
+  Conv2d* rfp_conv_ = nullptr;
 };
 
 // Fig. 5 left: 3x3, 3x3.

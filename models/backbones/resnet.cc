@@ -53,12 +53,37 @@ std::vector<int64_t> read_out_indices(const ConfigNode& cfg, int64_t num_stages)
 }
 
 void refuse_unsupported(const ConfigNode& cfg) {
-  for (const char* key : {"dcn", "plugins"}) {
-    const ConfigNode value = cfg.find(key);
-    if (!value.is_null()) value.fail(str_cat("ResNet: '", key, "' is not implemented yet; remove the key"));
-  }
-  cfg.find("stage_with_dcn").mark_read();  // means nothing without dcn
+  const ConfigNode plugins = cfg.find("plugins");
+  if (!plugins.is_null()) plugins.fail("ResNet: 'plugins' is not implemented yet; remove the key");
 }
+
+// `dcn` or `sac`: what takes the place of the 3x3 convolutions in the stages that `stage_with_...` flags.
+class StageConv {
+ public:
+  StageConv(const ConfigNode& cfg, const std::string& key, const std::vector<std::string>& types,
+            bool bottleneck, int64_t num_stages)
+      : conv_cfg_(cfg.find(key)) {
+    const std::string flags_key = "stage_with_" + key;
+    if (conv_cfg_.is_null()) {
+      cfg.find(flags_key).mark_read();  // means nothing alone
+      return;
+    }
+    if (!bottleneck) conv_cfg_.fail(str_cat(key, " needs bottlenecks: depth 50, 101 or 152"));
+    conv_cfg_.choice("type", "", types);
+    flags_ = cfg.get(flags_key, std::vector<bool>(static_cast<size_t>(num_stages), false));
+    if (static_cast<int64_t>(flags_.size()) == num_stages) return;
+    cfg[flags_key].fail(
+        str_cat("needs one flag for each of the ", num_stages, " stages, got ", flags_.size()));
+  }
+  // Null where the stage keeps its convolutions.
+  ConfigNode of(size_t stage) const { return given() && flags_[stage] ? conv_cfg_ : ConfigNode(); }
+  bool given() const { return !conv_cfg_.is_null(); }
+  bool flag(const std::string& key) const { return given() && conv_cfg_.get(key, false); }
+
+ private:
+  ConfigNode conv_cfg_;
+  std::vector<bool> flags_;
+};
 
 std::unique_ptr<ResidualBlock> make_block(bool bottleneck, const ResBlockSpec& spec) {
   if (bottleneck) return std::make_unique<Bottleneck>(spec);
@@ -71,20 +96,17 @@ ResNet::Variant ResNet::Variant::from(const ConfigNode& cfg) {
   return {.deep_stem = cfg.get("deep_stem", false), .avg_down = cfg.get("avg_down", false)};
 }
 
+ResNet::Variant ResNet::Variant::for_detectors() const {
+  Variant variant = *this;
+  variant.detectors = true;
+  return variant;
+}
+
 ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
     : zero_init_residual_(cfg.get("zero_init_residual", true)),
       norm_eval_(cfg.get("norm_eval", true)),
       frozen_stages_(cfg.get("frozen_stages", int64_t{-1})) {
   refuse_unsupported(cfg);
-  const Depth depth = read_depth(cfg);
-  const int64_t num_stages = static_cast<int64_t>(cfg.get("num_stages", 4, between(1, 4)));
-  const auto strides = read_per_stage(cfg, "strides", {1, 2, 2, 2}, num_stages);
-  const auto dilations = read_per_stage(cfg, "dilations", {1, 1, 1, 1}, num_stages);
-  out_indices_ = read_out_indices(cfg, num_stages);
-  if (frozen_stages_ > num_stages) {
-    cfg["frozen_stages"].fail(str_cat("frozen_stages ", frozen_stages_, " of ", num_stages, " stages"));
-  }
-
   ResBlockSpec spec;
   spec.base_channels = cfg.get("base_channels", int64_t{64});
   spec.groups = variant.groups;
@@ -98,19 +120,38 @@ ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
   const int64_t stem_channels = cfg.get("stem_channels", spec.base_channels);
   add_stem(cfg, variant.deep_stem, cfg.get("in_channels", int64_t{3}), stem_channels);
   spec.in_channels = stem_channels;
+  add_stages(cfg, spec, variant.detectors);
+  freeze_stages(/*gradients_too=*/true);
+  ResNet::train();
+}
+
+void ResNet::add_stages(const ConfigNode& cfg, ResBlockSpec spec, bool detectors) {
+  const Depth depth = read_depth(cfg);
+  const int64_t num_stages = static_cast<int64_t>(cfg.get("num_stages", 4, between(1, 4)));
+  const auto strides = read_per_stage(cfg, "strides", {1, 2, 2, 2}, num_stages);
+  const auto dilations = read_per_stage(cfg, "dilations", {1, 1, 1, 1}, num_stages);
+  out_indices_ = read_out_indices(cfg, num_stages);
+  if (frozen_stages_ > num_stages) {
+    cfg["frozen_stages"].fail(str_cat("frozen_stages ", frozen_stages_, " of ", num_stages, " stages"));
+  }
+  const StageConv dcn(cfg, "dcn", {"DCN", "DCNv2"}, depth.bottleneck, num_stages);
+  const StageConv sac(detectors ? cfg : ConfigNode(), "sac", {"SAC"}, depth.bottleneck, num_stages);
+  const int64_t rfp_inplanes = detectors ? cfg.get("rfp_inplanes", int64_t{0}, non_negative()) : 0;
+  spec.fallback_on_stride = dcn.flag("fallback_on_stride");
   for (int64_t i = 0; i < num_stages; ++i) {
     auto stage = std::make_unique<Stage>();
     spec.planes = spec.base_channels << i;
     spec.dilation = dilations[i];
+    const bool switchable = !sac.of(i).is_null();
+    spec.conv2_cfg = switchable ? sac.of(i) : dcn.of(i);
     for (int64_t j = 0; j < depth.blocks[i]; ++j) {
       spec.stride = j == 0 ? strides[i] : 1;
+      spec.rfp_inplanes = i > 0 && j == 0 ? rfp_inplanes : 0;
       stage->append(make_block(depth.bottleneck, spec));
       spec.in_channels = spec.planes * (depth.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
     }
     stages_.push_back(add_child(str_cat("layer", i + 1), std::move(stage)));
   }
-  freeze_stages(/*gradients_too=*/true);
-  ResNet::train();
 }
 
 // One 7x7 convolution, or ResNet-C's three 3x3 ones, whose children have torch's Sequential numbers (the
@@ -148,11 +189,16 @@ Variable ResNet::stem(const Variable& img) const {
   return max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1});
 }
 
-Variables ResNet::forward(const Variable& img) const {
+Variables ResNet::forward(const Variable& img) const { return run_stages(img, {}); }
+
+Variables ResNet::run_stages(const Variable& img, const Variables& rfp_feats) const {
+  OSPREY_REQUIRE(rfp_feats.empty() || rfp_feats.size() >= stages_.size(), "ResNet: ", rfp_feats.size(),
+                 " recursive features for ", stages_.size(), " stages");
   Variables stage_outs;
   Variable x = stem(img);
-  for (const Stage* stage : stages_) {
-    for (const ResidualBlock* block : *stage) x = block->forward(x);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Variable rfp_feat = i > 0 && !rfp_feats.empty() ? rfp_feats[i] : Variable();
+    for (const ResidualBlock* block : *stages_[i]) x = block->forward(x, rfp_feat);
     stage_outs.push_back(x);
   }
   Variables outs;
@@ -160,12 +206,23 @@ Variables ResNet::forward(const Variable& img) const {
   return outs;
 }
 
+// A convolution's own parts (offsets, contexts, the switch) keep what the layer starts them with.
 void ResNet::init_weights(uint64_t seed) {
   Module::init_weights(seed);
+  std::string layer;  // the convolution whose parts are passed
   for (const auto& [name, module] : named_modules()) {
-    if (auto* conv = dynamic_cast<ConvLayer*>(module)) kaiming_init(*conv, seed);
+    auto* conv = dynamic_cast<ConvLayer*>(module);
+    if (conv && (layer.empty() || !starts_with(name, layer))) {
+      kaiming_init(*conv, seed);
+      layer = name + ".";
+    }
     auto* block = dynamic_cast<ResidualBlock*>(module);
     if (block && zero_init_residual_) fill_constant(block->last_norm().weight(), 0);
+  }
+  for (const Stage* stage : stages_) {
+    for (const ResidualBlock* block : *stage) {
+      if (block->rfp_conv()) constant_init(*block->rfp_conv(), 0);
+    }
   }
 }
 

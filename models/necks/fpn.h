@@ -11,12 +11,17 @@ namespace osprey {
 //     on_output (they are strided convolutions: P6, P7 of RetinaNet) | true (on_input);
 //   extra_convs_on_inputs (with true), relu_before_extra_convs, no_norm_on_lateral;
 //   conv_cfg, norm_cfg, act_cfg (none), upsample_cfg {mode: nearest | bilinear, scale_factor}.
-class FPN final : public Neck {
+class FPN : public Neck {
  public:
   explicit FPN(const ConfigNode& cfg);
   // Returns num_outs maps of out_channels.
   Variables forward(const Variables& feats) const override;
   void init_weights(uint64_t seed) override;
+
+ protected:
+  int64_t out_channels() const { return out_channels_; }
+  size_t num_ins() const { return in_channels_.size(); }
+  size_t num_outs() const { return num_outs_; }
 
  private:
   enum class ExtraLevels { kMaxPool, kOnInput, kOnLateral, kOnOutput };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "core/ops/elementwise.h"
 #include "core/ops/reduce.h"
@@ -37,6 +38,17 @@ double l2_norm(const Tensor& tensor) {
 }
 
 }  // namespace
+
+std::vector<std::string> golden_cases(const std::string& folder) {
+  const std::string ending = ".weights.safetensors";
+  std::vector<std::string> cases;
+  for (const auto& entry : std::filesystem::directory_iterator(Golden::find_file(folder))) {
+    const std::string file = entry.path().filename().string();
+    if (ends_with(file, ending)) cases.push_back(file.substr(0, file.size() - ending.size()));
+  }
+  std::sort(cases.begin(), cases.end());
+  return cases;
+}
 
 ConfigNode golden_model_cfg(const std::string& name) {
   const ConfigNode root = load_config(Golden::find_file(name + ".yaml"));

@@ -11,6 +11,9 @@
 
 namespace osprey::testing {
 
+// The cases of a folder of fixtures that have weights: NAME for every NAME.weights.safetensors, sorted.
+std::vector<std::string> golden_cases(const std::string& folder);
+
 // The `model:` block of a golden yaml with its train_cfg and test_cfg inside, as a detector is built from it.
 ConfigNode golden_model_cfg(const std::string& name);
 

@@ -1,5 +1,6 @@
 #include "models/backbones/resnet.h"
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "tests/models/model_golden.h"
@@ -16,10 +17,10 @@ std::map<std::string, double> gradient_tolerances(const nlohmann::json& json) {
   return tolerances;
 }
 
-class ResNetGolden : public ::testing::TestWithParam<const char*> {
+class ResNetGolden : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string file = std::string("backbone/") + GetParam();
+    const std::string file = "backbone/" + GetParam();
     golden_ = Golden::open(file);
     weights_ = Golden::open(file + ".weights");
     backbone_ = build<Backbone>(load_config(Golden::find_file(file + ".yaml"))["backbone"]);
@@ -56,8 +57,7 @@ TEST_P(ResNetGolden, TrainingMatchesTheReference) {
 // Values are judged by mask_rcnn_edge and fpn_bn: the post/ tensors of these fixtures are the statistics
 // before the forward (num_batches_tracked is 0). Here: which of them move.
 TEST_P(ResNetGolden, FrozenAndEvaluatedNormsKeepTheirStatistics) {
-  const ConfigNode cfg =
-      load_config(Golden::find_file(std::string("backbone/") + GetParam() + ".yaml"))["backbone"];
+  const ConfigNode cfg = load_config(Golden::find_file("backbone/" + GetParam() + ".yaml"))["backbone"];
   backbone_->train();
   backbone_->forward(nchw_to_nhwc(golden_.tensor("img")));
   backbone_->commit_buffers();
@@ -75,11 +75,12 @@ TEST_P(ResNetGolden, EvaluationMatchesTheReference) {
               golden_.has("eval_out/0") ? "eval_out/" : "out/");
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ResNetGolden,
-                         ::testing::Values("resnet18_frozen", "resnet18_trainbn", "resnet50_caffe_frozen",
-                                           "resnet50_dilated_frozen", "resnet50_frozen", "resnet50_trainbn",
-                                           "resnetv1d50_trainbn", "resnext50_frozen", "resnext50_trainbn"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Cases, ResNetGolden, ::testing::ValuesIn(golden_cases("backbone")),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace osprey::testing
