@@ -7,6 +7,7 @@
 
 #include "core/base/rng.h"
 #include "core/ops/conv2d.h"
+#include "core/ops/deform_conv2d.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/interpolate.h"
 #include "core/ops/linear.h"
@@ -95,6 +96,56 @@ void conv_step(State& state) {
     }
   }
   report_flops(state, 3 * total_flops(layers_of(state)));
+}
+
+// The deformable 3x3 convolutions of ResNet-50's last three stages, one of each, for two images.
+struct DeformLeaf {
+  Variable x, offset, weight;
+  Tensor grad;
+};
+
+std::vector<DeformLeaf> make_deform_convs(const State& state) {
+  const DType dtype = dtype_arg(state);
+  std::vector<DeformLeaf> leaves;
+  for (int64_t channels = 128, side = state.range(1) / 8; channels <= 512; channels *= 2, side /= 2) {
+    const Shape map{kImages, side, side, channels};
+    leaves.push_back({Variable(random_tensor(map, dtype, 1), true),
+                      Variable(random_tensor({kImages, side, side, 18}, dtype, 2), true),
+                      Variable(random_tensor({channels, 3, 3, channels}, dtype, 3), true),
+                      random_tensor(map, dtype, 4)});
+  }
+  return leaves;
+}
+
+double total_flops(const std::vector<DeformLeaf>& leaves) {
+  double flops = 0;
+  for (const DeformLeaf& leaf : leaves)
+    flops += 2.0 * static_cast<double>(leaf.x.numel() * 9 * leaf.x.dim(3));
+  return flops;
+}
+
+void deform_conv_forward(State& state) {
+  const std::vector<DeformLeaf> leaves = make_deform_convs(state);
+  const NoGradGuard no_grad;
+  for (auto _ : state) {
+    for (const DeformLeaf& leaf : leaves) {
+      ::benchmark::DoNotOptimize(
+          deform_conv2d(leaf.x, leaf.offset, leaf.weight, {Conv2dParams::square(1, 1), 1}));
+    }
+  }
+  report_flops(state, total_flops(leaves));
+}
+
+void deform_conv_step(State& state) {
+  std::vector<DeformLeaf> leaves = make_deform_convs(state);
+  for (auto _ : state) {
+    for (DeformLeaf& leaf : leaves) {
+      leaf.weight.mutable_value().mutable_raw();
+      deform_conv2d(leaf.x, leaf.offset, leaf.weight, {Conv2dParams::square(1, 1), 1}).backward(leaf.grad);
+      for (Variable* variable : {&leaf.x, &leaf.offset, &leaf.weight}) variable->zero_grad();
+    }
+  }
+  report_flops(state, 3 * total_flops(leaves));
 }
 
 // What a call costs beside the arithmetic: one 3x3 convolution of a 4x4 map, forward and backward.
@@ -245,6 +296,8 @@ BENCHMARK(floor_forward)->Apply(floor_args);
 BENCHMARK(floor_step)->Apply(floor_args);
 BENCHMARK(conv_forward)->Apply(every_conv);
 BENCHMARK(conv_step)->Apply(every_conv);
+BENCHMARK(deform_conv_forward)->Apply(every_conv);
+BENCHMARK(deform_conv_step)->Apply(every_conv);
 BENCHMARK(conv_call)->Apply(every_dtype)->Unit(::benchmark::kMicrosecond);
 BENCHMARK(linear_step)->Apply(dtypes_and_rows);
 BENCHMARK(copy_map)->Apply(every_dtype);
