@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 // Saves epoch_N.safetensors or iter_N.safetensors (N: finished epochs or iterations), whole or not at all,
 // and points latest.safetensors to it. A checkpoint with a non-finite weight is written, for whoever looks
 // into the accident, but is never the latest. Keys: interval (-1: never), by_epoch (true), save_optimizer
-// (true), out_dir (work_dir), max_keep_ckpts (-1: all), save_last (true), create_symlink (true).
+// (true), out_dir (work_dir), max_keep_ckpts (-1: all), save_last (true), create_symlink (true),
+// filename_tmpl ("epoch_{}.safetensors" or "iter_{}.safetensors"; a name in .pth is PyTorch's format).
 class CheckpointHook final : public Hook {
  public:
   explicit CheckpointHook(const ConfigNode& cfg)
@@ -24,6 +25,7 @@ class CheckpointHook final : public Hook {
         save_last_(cfg.get("save_last", true)),
         create_symlink_(cfg.get("create_symlink", true)) {
     cfg.get("sync_buffer", false);  // between processes; a single one has nothing to synchronise
+    read_template(cfg);
   }
 
   void before_run(Runner& runner) override {
@@ -40,7 +42,7 @@ class CheckpointHook final : public Hook {
     const bool last = runner.epoch() + 1 == runner.max_epochs();
     if (!runner.every_n_epochs(interval_) && !(save_last_ && last)) return;
     log_info(str_cat("Saving checkpoint at ", runner.epoch() + 1, " epochs"));
-    save(runner, "epoch_", runner.epoch() + 1);
+    save(runner, runner.epoch() + 1);
   }
 
   void after_iter(Runner& runner) override {
@@ -48,7 +50,7 @@ class CheckpointHook final : public Hook {
     const bool last = runner.iter() + 1 == runner.max_iters();
     if (!runner.every_n_iters(interval_) && !(save_last_ && last)) return;
     log_info(str_cat("Saving checkpoint at ", runner.iter() + 1, " iterations"));
-    save(runner, "iter_", runner.iter() + 1);
+    save(runner, runner.iter() + 1);
   }
 
   void save_state(StateDict& state) const override {
@@ -59,31 +61,42 @@ class CheckpointHook final : public Hook {
   }
 
  private:
-  static std::string file_name(const std::string& prefix, int64_t number) {
-    return str_cat(prefix, number, ".safetensors");
+  void read_template(const ConfigNode& cfg) {
+    const std::string name =
+        cfg.get("filename_tmpl", by_epoch_ ? "epoch_{}.safetensors" : "iter_{}.safetensors");
+    const size_t hole = name.find("{}");
+    if (hole == std::string::npos || !(ends_with(name, ".safetensors") || ends_with(name, ".pth")))
+      cfg["filename_tmpl"].fail("must have {} for the number and end in .safetensors or .pth");
+    before_number_ = name.substr(0, hole);
+    behind_number_ = name.substr(hole + 2);
+    latest_ = "latest" + fs::path(name).extension().string();
   }
 
-  void save(Runner& runner, const std::string& prefix, int64_t number) {
-    const std::string name = file_name(prefix, number);
+  std::string file_name(int64_t number) const { return str_cat(before_number_, number, behind_number_); }
+
+  void save(Runner& runner, int64_t number) {
+    const std::string name = file_name(number);
     last_ckpt_ = fs::path(out_dir_) / name;
     Checkpoint checkpoint = runner.checkpoint();
-    if (!save_optimizer_) checkpoint.optimizer = StateDict();
+    if (!save_optimizer_) {
+      checkpoint.optimizer = StateDict();
+      checkpoint.param_groups.clear();
+    }
     write_checkpoint(last_ckpt_, checkpoint);
     const std::string bad = first_nonfinite(checkpoint);
     if (!bad.empty()) {
-      log_error(str_cat(last_ckpt_, " holds a non-finite tensor (", bad,
-                        "); it does not become latest.safetensors"));
+      log_error(str_cat(last_ckpt_, " holds a non-finite tensor (", bad, "); it does not become ", latest_));
     } else if (create_symlink_) {
-      point_link(out_dir_, "latest.safetensors", name);
+      point_link(out_dir_, latest_, name);
     }
-    remove_old(prefix, number);
+    remove_old(number);
   }
 
-  void remove_old(const std::string& prefix, int64_t number) const {
+  void remove_old(int64_t number) const {
     if (max_keep_ckpts_ <= 0 || interval_ <= 0) return;
     for (int64_t old = number - max_keep_ckpts_ * interval_; old > 0; old -= interval_) {
       std::error_code ignored;
-      if (!fs::remove(fs::path(out_dir_) / file_name(prefix, old), ignored)) break;
+      if (!fs::remove(fs::path(out_dir_) / file_name(old), ignored)) break;
     }
   }
 
@@ -94,6 +107,8 @@ class CheckpointHook final : public Hook {
   int64_t max_keep_ckpts_;
   bool save_last_;
   bool create_symlink_;
+  std::string before_number_, behind_number_;  // of filename_tmpl
+  std::string latest_;                         // name of the link
   std::string last_ckpt_;
 };
 

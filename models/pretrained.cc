@@ -8,6 +8,7 @@
 #include "core/io/download.h"
 #include "core/nn/batch_norm2d.h"
 #include "core/runner/checkpoint.h"
+#include "core/runner/load_weights.h"
 
 namespace osprey {
 namespace {
@@ -35,15 +36,14 @@ const std::map<std::string, std::string>& model_zoo() {
 bool is_url(const std::string& name) { return starts_with(name, "http://") || starts_with(name, "https://"); }
 
 // The URL behind a name; "" for a plain path.
-std::string url_of(const ConfigNode& node) {
-  const std::string name = node.as<std::string>();
+std::string url_of(const std::string& name) {
   if (is_url(name)) return name;
   const auto known = model_zoo().find(name);
   if (known != model_zoo().end()) return known->second;
   if (name.find("://") == std::string::npos) return "";
   std::vector<std::string> names;
   for (const auto& [zoo_name, url] : model_zoo()) names.push_back(zoo_name);
-  node.fail(
+  throw UserError(
       str_cat("unknown model '", name, "'; known: ", join(names), "; or give a path or an http(s) URL"));
 }
 
@@ -73,10 +73,9 @@ std::string checkpoint_folder() {
   return (fs::path(home ? home : ".") / ".cache/osprey/checkpoints").string();
 }
 
-std::string resolve_checkpoint(const ConfigNode& node) {
-  const std::string name = node.as<std::string>();
+std::string resolve_checkpoint(const std::string& name) {
   if (fs::exists(name)) return name;
-  const std::string url = url_of(node);
+  const std::string url = url_of(name);
   const fs::path cached = fs::path(checkpoint_folder()) / fs::path(url.empty() ? name : url).filename();
   if (fs::exists(cached)) return cached.string();
   std::string reason = "there is no such file, and none in " + checkpoint_folder();
@@ -86,22 +85,33 @@ std::string resolve_checkpoint(const ConfigNode& node) {
     if (reason.empty()) return cached.string();
     reason = "downloading " + url + " failed (" + reason + "); put the file at " + cached.string();
   }
-  node.fail(str_cat(
-      "cannot load '", name, "': ", reason,
-      ", or train from scratch with --cfg-options model.pretrained=null model.backbone.frozen_stages=-1 "
-      "model.backbone.norm_eval=false"));
+  throw UserError(str_cat("cannot load '", name, "': ", reason));
+}
+
+std::string resolve_checkpoint(const ConfigNode& node) {
+  try {
+    return resolve_checkpoint(node.as<std::string>());
+  } catch (const UserError& error) {
+    node.fail(str_cat(
+        error.what(),
+        ", or train from scratch with --cfg-options model.pretrained=null model.backbone.frozen_stages=-1 "
+        "model.backbone.norm_eval=false"));
+  }
 }
 
 void load_pretrained(Module& module, const ConfigNode& node, const std::string& prefix) {
   const std::string path = resolve_checkpoint(node);
   const StateDict all = read_weights(path);
-  const std::string strip = !prefix.empty() ? prefix : has_prefix(all, "backbone.") ? "backbone." : "";
-  const LoadReport report = module.load_state_dict(part_of(all, strip));
+  std::string strip = prefix;
+  if (strip.empty() && has_prefix(all, "backbone.")) strip = "backbone";
+  if (!strip.empty() && !ends_with(strip, ".")) strip += '.';
+  const StateDict part = part_of(all, strip);
+  if (part.size() == 0) node.fail(str_cat(path, " holds nothing below '", strip, "'"));
+  const LoadReport report = match_weights(module, part);
   if (!report.mismatched.empty()) node.fail(path + " does not fit: " + join(report.mismatched, "; "));
   const size_t wanted = module.named_parameters().size();
   if (report.missing.size() >= wanted) node.fail(path + " holds no weight of this model");
-  if (!report.missing.empty()) log_warning(path + ": missing keys: " + join(report.missing));
-  if (!report.unexpected.empty()) log_info(path + ": unexpected keys: " + join(report.unexpected));
+  if (!report.clean()) log_warning(path + ": " + describe_mismatch(report));
 }
 
 PretrainedBackbone::PretrainedBackbone(const ConfigNode& detector_cfg)

@@ -8,17 +8,21 @@
 // Weights that a backbone starts from.
 namespace osprey {
 
-// Path of the file that `name` (a string in a config) stands for: a local path, "torchvision://resnet50",
-// "open-mmlab://detectron2/resnet50_caffe", or an http(s) URL. Looked for as a local path, then in
-// checkpoint_folder(), then downloaded to there. Throws UserError naming file, URL and the way to do without.
+// Path of the file that `name` stands for: a local path, "torchvision://resnet50",
+// "open-mmlab://detectron2/resnet50_caffe", or an http(s) URL, such as those of mmdetection's model zoo.
+// Looked for as a local path, then in checkpoint_folder(), then downloaded to there. Throws UserError naming
+// file and URL.
+std::string resolve_checkpoint(const std::string& name);
+// The same for a backbone's name in a config; the message says where it stands and how to do without.
 std::string resolve_checkpoint(const ConfigNode& name);
 
 // $OSPREY_HOME/checkpoints; without OSPREY_HOME, osprey/checkpoints in the user's cache directory.
 std::string checkpoint_folder();
 
-// Loads the file into `module`. Names that begin with `prefix` (or, when there is none, with "backbone.", as
-// in a whole detector's checkpoint) lose it, and the others are left out. Logs what did not match; throws
-// UserError when shapes differ or nothing matches.
+// Loads the file into `module`. Names below `prefix` ("backbone", with or without the dot; when there is
+// none, those below "backbone." if there are such, as in a whole detector's checkpoint) lose it, and the
+// others are left out. Logs what did not match, such as a classifier's fc; throws UserError when shapes
+// differ or nothing matches.
 void load_pretrained(Module& module, const ConfigNode& name, const std::string& prefix = "");
 
 // `pretrained: NAME` of a detector, or `init_cfg: {type: Pretrained, checkpoint: NAME, prefix}` of its

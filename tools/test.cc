@@ -16,11 +16,12 @@
 #include "core/detection/detector.h"
 #include "core/detection/num_classes.h"
 #include "core/evaluation/coco_metrics.h"
-#include "core/io/pth.h"
 #include "core/registry/plugin.h"
 #include "core/runner/checkpoint.h"
 #include "core/runner/inference.h"
+#include "core/runner/load_weights.h"
 #include "hooks/eval_hook.h"
+#include "models/pretrained.h"
 #include "tools/command_line.h"
 #include "tools/detector_config.h"
 #include "tools/device_choice.h"
@@ -45,7 +46,8 @@ const std::vector<std::string> kEvalOptions = {"classwise", "proposal_nums", "io
 
 void add_options(CLI::App& app, Arguments& args) {
   app.add_option("config,--config", args.config, "YAML config file")->required();
-  app.add_option("checkpoint,--checkpoint", args.checkpoint, ".safetensors or .pth file of weights")
+  app.add_option("checkpoint,--checkpoint", args.checkpoint,
+                 ".safetensors or .pth file of weights, or its URL")
       ->required();
   app.add_option("--out", args.out, "write the results to this .json file");
   app.add_option("--eval", args.eval, "metrics: bbox, segm, proposal, proposal_fast");
@@ -84,9 +86,7 @@ ConfigNode load(const Arguments& args) {
   return load_plugins(load_config(args.config, overrides));
 }
 
-// A checkpoint of mmcv keeps its classes too, but behind all of its tensors.
 void warn_of_other_classes(const std::string& path, const Dataset& dataset) {
-  if (is_pth(path)) return;
   const std::vector<std::string> classes = read_checkpoint_meta(path).classes;
   if (classes.empty() || classes == dataset.classes()) return;
   log_warning(str_cat(path, ": was trained on other classes than data.test has: ", join(classes), " against ",
@@ -98,7 +98,7 @@ std::unique_ptr<Detector> load_detector(const ConfigNode& root, const Dataset& d
   std::unique_ptr<Detector> model = build<Detector>(detector_config(root));
   model->assign_paths();
   check_num_classes(*model, static_cast<int64_t>(dataset.classes().size()), root);
-  load_weights(*model, read_weights(path), path);
+  load_weights_to_test(*model, read_weights(path), path);
   warn_of_other_classes(path, dataset);
   const PrecisionConfig precision = PrecisionConfig::from(root);
   if (precision.mixed()) model->convert_precision(precision.dtype, precision.keep_fp32);
@@ -160,7 +160,7 @@ void run(const Arguments& args) {
   const EvalOptions options = read_eval_options(root.find("evaluation"));
   if (!args.eval.empty()) check_coco_options(options);
   const std::shared_ptr<const Dataset> dataset = build_test_dataset(root["data"]["test"]);
-  const std::unique_ptr<Detector> model = load_detector(root, *dataset, args.checkpoint);
+  const std::unique_ptr<Detector> model = load_detector(root, *dataset, resolve_checkpoint(args.checkpoint));
   require_test_keys_read(root);
   model->to(device);
   InferenceOptions inference;

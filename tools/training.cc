@@ -10,8 +10,10 @@
 #include "core/io/atomic_file.h"
 #include "core/registry/plugin.h"
 #include "core/runner/environment.h"
+#include "core/runner/load_weights.h"
 #include "hooks/default_hooks.h"
 #include "hooks/eval_hook.h"
+#include "models/pretrained.h"
 #include "tools/detector_config.h"
 #include "tools/device_choice.h"
 #include "tools/interrupt_guard.h"
@@ -80,10 +82,35 @@ void Training::choose_paths() {
   resume_path_ = text_or(config_.find("resume_from"), "");
   if (!options_.resume_from.empty()) resume_path_ = options_.resume_from;
   const bool wants_latest = config_.get("auto_resume", false) || options_.auto_resume;
-  if (resume_path_.empty() && wants_latest) resume_path_ = find_latest_checkpoint(work_dir_);
-  for (const std::string& path : {resume_path_, load_from_}) {
-    if (!path.empty() && !fs::exists(path)) throw UserError(path + ": no such checkpoint");
+  read_resume_point(wants_latest);
+  if (!load_from_.empty()) load_from_ = resolve_checkpoint(load_from_);
+}
+
+// A file that the user names must be whole; of a work directory's the newest that is.
+void Training::read_resume_point(bool wants_latest) {
+  if (!resume_path_.empty()) {
+    resume_ = read_checkpoint(resume_path_);
+    return;
   }
+  if (!wants_latest) return;
+  std::string damaged;
+  for (const std::string& path : find_checkpoints(work_dir_)) {
+    try {
+      resume_ = read_checkpoint(path);
+      const std::string bad = first_nonfinite(resume_);
+      if (!bad.empty()) throw UserError(str_cat(path, ": holds a non-finite tensor (", bad, ")"));
+    } catch (const UserError& error) {
+      damaged = error.what();
+      log_warning(damaged + "; trying the checkpoint before it");
+      continue;
+    }
+    resume_path_ = path;
+    return;
+  }
+  resume_ = Checkpoint();
+  if (!damaged.empty())
+    throw UserError(str_cat(work_dir_, ": no checkpoint is left to resume from (", damaged,
+                            "); remove the damaged files, or train without --auto-resume"));
 }
 
 // Log, a copy of the config that can be trained from again, and the head of the log as mmdetection writes it.
@@ -113,7 +140,7 @@ void Training::choose_seed() {
   } else if (!configured.is_null()) {
     seed_ = static_cast<uint64_t>(configured.as<int64_t>());
   } else if (!resume_path_.empty()) {
-    seed_ = read_checkpoint_meta(resume_path_).seed;
+    seed_ = resume_.meta.seed;
   } else {
     seed_ = std::random_device{}();
   }
@@ -189,7 +216,9 @@ void Training::build_runner() {
 
 void Training::load_checkpoints() {
   if (!resume_path_.empty()) {
-    runner_->resume(read_checkpoint(resume_path_), resume_path_);
+    log_info("resume from " + resume_path_);
+    runner_->resume(resume_, resume_path_);
+    resume_ = Checkpoint();
   } else if (!load_from_.empty()) {
     log_info("load checkpoint from " + load_from_);
     load_weights(*model_, read_weights(load_from_), load_from_);

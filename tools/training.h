@@ -23,6 +23,7 @@ class Training {
 
  private:
   void choose_paths();
+  void read_resume_point(bool wants_latest);
   void choose_seed();
   void build_data();
   void build_model();
@@ -36,6 +37,7 @@ class Training {
   std::string work_dir_;
   std::string timestamp_;
   std::string resume_path_;  // "" : from the start
+  Checkpoint resume_;        // what it holds, until the run has it
   std::string load_from_;    // weights to start from, "" : none
   Device device_;
   uint64_t seed_ = 0;

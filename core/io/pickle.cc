@@ -417,6 +417,30 @@ const PickleObject* PickleObject::find(const std::string& key) const {
   return nullptr;
 }
 
+PickleObject* PickleArena::integer(int64_t value, PickleKind kind) {
+  PickleObject* object = add(kind);
+  object->integer = value;
+  return object;
+}
+
+PickleObject* PickleArena::number(double value) {
+  PickleObject* object = add(PickleKind::kFloat);
+  object->number = value;
+  return object;
+}
+
+PickleObject* PickleArena::text(const std::string& value) {
+  PickleObject* object = add(PickleKind::kString);
+  object->text = value;
+  return object;
+}
+
+PickleObject* PickleArena::tensor(const Tensor& value) {
+  PickleObject* object = add(PickleKind::kTensor);
+  object->tensor = value;
+  return object;
+}
+
 std::pair<PickleObject*, size_t> parse_pickle(std::string_view bytes, const std::string& where,
                                               PickleArena& arena) {
   Machine machine(bytes, where, arena);

@@ -35,6 +35,7 @@ struct PickleObject {
   double number = 0;                 // kFloat; an int beyond 64 bits becomes the nearest double
   std::string text;                  // kString (UTF-8), kBytes, kGlobal ("module.name"), kStorage (its key)
   std::vector<PickleObject*> items;  // kList, kTuple, kSet; kDict: key, value, key, value, ... in order
+  bool ordered = false;              // kDict: an OrderedDict
 
   std::string storage_type;           // kStorage: "FloatStorage"
   int64_t numel = 0;                  // kStorage
@@ -46,6 +47,8 @@ struct PickleObject {
   bool is(PickleKind wanted) const { return kind == wanted; }
   // Of a dict with string keys; nullptr when there is none.
   const PickleObject* find(const std::string& key) const;
+  // Of a dict: appends an entry. The caller keeps keys distinct.
+  void put(PickleObject* key, PickleObject* value) { items.insert(items.end(), {key, value}); }
 };
 
 // Owns the objects of one or more pickles; an arena, so that neither cycles nor deep nesting can hurt.
@@ -56,6 +59,12 @@ class PickleArena {
     objects_.back().kind = kind;
     return &objects_.back();
   }
+  PickleObject* integer(int64_t value, PickleKind kind = PickleKind::kInt);
+  PickleObject* boolean(bool value) { return integer(value, PickleKind::kBool); }
+  PickleObject* number(double value);
+  PickleObject* text(const std::string& value);
+  PickleObject* tensor(const Tensor& value);
+
   std::deque<PickleObject>& objects() { return objects_; }
 
  private:

@@ -35,6 +35,7 @@ struct Call {
 // collections.OrderedDict(), OrderedDict([(k, v), ...]).
 PickleObject* make_ordered_dict(const Call& call) {
   PickleObject* dict = call.arena.add(PickleKind::kDict);
+  dict->ordered = true;
   if (call.args.empty()) return dict;
   for (const PickleObject* pair : call.arg(0, PickleKind::kList).items) {
     if (pair->items.size() != 2) call.malformed();

@@ -166,7 +166,7 @@ std::map<std::string, const PickleObject*> storages_of(PickleArena& arena, const
 }
 
 // PREFIX/data.pkl, PREFIX/data/KEY for each storage, PREFIX/byteorder.
-PthFile read_zip(const FileBytes& file) {
+PthFile read_zip(const FileBytes& file, bool with_tensors) {
   const ZipArchive archive(file);
   const std::string& path = file.path();
   std::string prefix;
@@ -181,6 +181,7 @@ PthFile read_zip(const FileBytes& file) {
   PthFile pth{std::make_shared<PickleArena>(), nullptr};
   const std::string pickle = archive.read(prefix + "data.pkl");
   pth.root = parse_pickle(pickle, path, *pth.arena).first;
+  if (!with_tensors) return pth;
   Storages storages;
   for (const auto& [key, storage] : storages_of(*pth.arena, path)) {
     const std::string name = prefix + "data/" + key;
@@ -197,7 +198,7 @@ PthFile read_zip(const FileBytes& file) {
 
 // Pickles of the magic number, the protocol version, facts of the machine, the object, and the list of
 // storage keys; then each storage: i64 count of elements, elements.
-PthFile read_legacy(const FileBytes& file) {
+PthFile read_legacy(const FileBytes& file, bool with_tensors) {
   const std::string& path = file.path();
   const std::string content = file.read(0, file.size());
   std::string_view rest = content;
@@ -214,6 +215,7 @@ PthFile read_legacy(const FileBytes& file) {
     throw UserError(str_cat(path, ": was written on a big-endian machine, which is not supported"));
   }
   pth.root = next_pickle();
+  if (!with_tensors) return pth;
   const auto known = storages_of(*pth.arena, path);
   Storages storages;
   for (const PickleObject* key : next_pickle()->items) {
@@ -243,6 +245,15 @@ std::string first_bytes(const FileBytes& file) {
   return file.read(0, std::min<uint64_t>(file.size(), kLegacyMagic.size()));
 }
 
+PthFile read(const std::string& path, bool with_tensors) {
+  const FileBytes file(path);
+  const std::string begin = first_bytes(file);
+  if (begin.compare(0, kZipMagic.size(), kZipMagic) == 0) return read_zip(file, with_tensors);
+  if (begin == kLegacyMagic) return read_legacy(file, with_tensors);
+  throw UserError(
+      str_cat(path, ": not a file of torch.save (neither its zip format nor the one before PyTorch 1.6)"));
+}
+
 }  // namespace
 
 bool is_pth(const std::string& path) {
@@ -250,14 +261,8 @@ bool is_pth(const std::string& path) {
   return begin.compare(0, kZipMagic.size(), kZipMagic) == 0 || begin == kLegacyMagic;
 }
 
-PthFile read_pth(const std::string& path) {
-  const FileBytes file(path);
-  const std::string begin = first_bytes(file);
-  if (begin.compare(0, kZipMagic.size(), kZipMagic) == 0) return read_zip(file);
-  if (begin == kLegacyMagic) return read_legacy(file);
-  throw UserError(
-      str_cat(path, ": not a file of torch.save (neither its zip format nor the one before PyTorch 1.6)"));
-}
+PthFile read_pth(const std::string& path) { return read(path, /*with_tensors=*/true); }
+PthFile read_pth_objects(const std::string& path) { return read(path, /*with_tensors=*/false); }
 
 std::vector<std::pair<std::string, Tensor>> pth_state_dict(const PthFile& file, const std::string& path) {
   const PickleObject* dict = file.root->find("state_dict");

@@ -21,6 +21,14 @@ AdamBase::AdamBase(const ConfigNode& cfg, double default_weight_decay, bool deco
   beta2_ = betas[1];
 }
 
+std::vector<GroupOption> AdamBase::options(const ParamGroup& group) const {
+  std::vector<GroupOption> options = Optimizer::options(group);
+  options.push_back({"betas", {group.momentum, beta2_}});
+  options.push_back({"eps", {eps_}});
+  options.push_back({"amsgrad", {amsgrad_ ? 1.0 : 0.0}, true});
+  return options;
+}
+
 void AdamBase::step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad,
                               double grad_factor, State& state) {
   Tensor& exp_avg = state.tensors["exp_avg"];
@@ -33,14 +41,14 @@ void AdamBase::step_parameter(const ParamGroup& group, MasterParameter& param, c
     if (!kept.defined()) kept = Tensor::zeros_like(param.value);
     max_exp_avg_sq = kept;
   }
-  const double t = static_cast<double>(state.step);
+  const double t = static_cast<double>(state.step), beta1 = group.momentum;
   AdamHyper hyper{};
-  hyper.beta1 = static_cast<float>(beta1_);
+  hyper.beta1 = static_cast<float>(beta1);
   hyper.beta2 = static_cast<float>(beta2_);
   hyper.eps = static_cast<float>(eps_);
-  hyper.one_minus_beta1 = static_cast<float>(1 - beta1_);
+  hyper.one_minus_beta1 = static_cast<float>(1 - beta1);
   hyper.one_minus_beta2 = static_cast<float>(1 - beta2_);
-  hyper.step_size = static_cast<float>(group.lr / (1 - std::pow(beta1_, t)));
+  hyper.step_size = static_cast<float>(group.lr / (1 - std::pow(beta1, t)));
   hyper.sqrt_bias_correction2 = static_cast<float>(std::sqrt(1 - std::pow(beta2_, t)));
   hyper.l2 = decoupled_decay_ ? 0.f : static_cast<float>(group.weight_decay);
   hyper.decay = decoupled_decay_ ? static_cast<float>(1 - group.lr * group.weight_decay) : 1.f;

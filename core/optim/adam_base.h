@@ -7,6 +7,10 @@ namespace osprey {
 // What Adam and AdamW share: keys lr, betas, eps, weight_decay, amsgrad. They differ in where the weight
 // decay goes.
 class AdamBase : public Optimizer {
+ public:
+  double base_momentum() const override { return beta1_; }
+  std::vector<GroupOption> options(const ParamGroup& group) const override;
+
  protected:
   AdamBase(const ConfigNode& cfg, double default_weight_decay, bool decoupled_decay);
   void step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad, double grad_factor,

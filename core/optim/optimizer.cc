@@ -27,6 +27,15 @@ Optimizer::Optimizer(const ConfigNode& cfg, double default_weight_decay) {
   base_weight_decay_ = cfg.get("weight_decay", default_weight_decay, non_negative());
 }
 
+void Optimizer::set_groups(std::vector<ParamGroup> groups) {
+  groups_ = std::move(groups);
+  for (ParamGroup& group : groups_) group.momentum = group.initial_momentum = base_momentum();
+}
+
+std::vector<GroupOption> Optimizer::options(const ParamGroup& group) const {
+  return {{"lr", {group.lr}}, {"initial_lr", {group.initial_lr}}, {"weight_decay", {group.weight_decay}}};
+}
+
 void Optimizer::step(double grad_factor) {
   for (const ParamGroup& group : groups_) {
     for (MasterParameter* param : group.params) {
@@ -56,7 +65,9 @@ StateDict Optimizer::state_dict() const {
 std::vector<std::string> Optimizer::load_state_dict(const StateDict& dict) {
   std::map<std::string, const MasterParameter*> known;
   for (const ParamGroup& group : groups_) {
-    for (const MasterParameter* param : group.params) known[param->name] = param;
+    for (const MasterParameter* param : group.params) {
+      if (param->requires_grad) known[param->name] = param;
+    }
   }
   states_.clear();
   std::vector<std::string> unknown;

@@ -7,6 +7,7 @@
 
 #include "core/config/config.h"
 #include "core/nn/module.h"
+#include "core/optim/group_option.h"
 #include "core/optim/master_parameter.h"
 #include "core/registry/registry.h"
 
@@ -18,6 +19,8 @@ struct ParamGroup {
   double initial_lr = 0;  // what schedules start from
   double weight_decay = 0;
   std::vector<MasterParameter*> params;
+  double momentum = 0;  // SGD's momentum, Adam's first beta; set_groups() fills both in
+  double initial_momentum = 0;
 };
 
 // A gradient method on f32 masters, with the arithmetic of PyTorch 1.13. Registered types: SGD, Adam, AdamW.
@@ -30,12 +33,17 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Takes the groups over; the masters must outlive the optimizer.
-  void set_groups(std::vector<ParamGroup> groups) { groups_ = std::move(groups); }
+  // Takes the groups over, each with the optimizer's momentum; the masters must outlive the optimizer. Frozen
+  // parameters may be among them, as in PyTorch; they are never stepped.
+  void set_groups(std::vector<ParamGroup> groups);
   std::vector<ParamGroup>& groups() { return groups_; }
   const std::vector<ParamGroup>& groups() const { return groups_; }
   double base_lr() const { return base_lr_; }
   double base_weight_decay() const { return base_weight_decay_; }
+  // SGD's momentum or Adam's first beta, as configured.
+  virtual double base_momentum() const { return 0; }
+  // What torch.optim keeps of a group beside its parameters, under its names, for checkpoints.
+  virtual std::vector<GroupOption> options(const ParamGroup& group) const;
 
   // One step from the masters' gradients, each multiplied by `grad_factor` (the clipping coefficient) on the
   // way. A parameter that never had a gradient is left alone; one that merely has none in this iteration is

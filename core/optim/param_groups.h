@@ -6,7 +6,7 @@
 
 namespace osprey {
 
-// Groups of the trainable masters for an optimizer. Without `paramwise_cfg` (a key of the optimizer's config)
+// Groups of masters for an optimizer. Without `paramwise_cfg` (a key of the optimizer's config)
 // all share one group. With it, each parameter gets its own, by mmcv's DefaultOptimizerConstructor:
 // custom_keys {pattern: {lr_mult, decay_mult}} (the longest pattern that occurs in the name wins and
 // excludes the other rules), bias_lr_mult, bias_decay_mult, norm_decay_mult, dwconv_decay_mult,

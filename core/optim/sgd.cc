@@ -19,21 +19,31 @@ class SGD final : public Optimizer {
       cfg["nesterov"].fail("Nesterov momentum requires a momentum and zero dampening");
   }
 
+  double base_momentum() const override { return momentum_; }
+  std::vector<GroupOption> options(const ParamGroup& group) const override {
+    std::vector<GroupOption> options = Optimizer::options(group);
+    options.push_back({"momentum", {group.momentum}});
+    options.push_back({"dampening", {dampening_}});
+    options.push_back({"nesterov", {nesterov_ ? 1.0 : 0.0}, true});
+    return options;
+  }
+
  protected:
   void step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad, double grad_factor,
                       State& state) override {
     Tensor& buffer = state.tensors["momentum_buffer"];
     const bool first_step = !buffer.defined();
-    if (momentum_ != 0 && first_step) buffer = Tensor::empty_like(param.value);
+    if (group.momentum != 0 && first_step) buffer = Tensor::empty_like(param.value);
     const SgdHyper hyper{static_cast<float>(group.lr),
-                         static_cast<float>(momentum_),
+                         static_cast<float>(group.momentum),
                          static_cast<float>(dampening_),
                          static_cast<float>(group.weight_decay),
                          static_cast<float>(grad_factor),
                          nesterov_,
                          first_step};
-    sgd_kernel(param.value.device(), hyper, param.value, grad, buffer);
-    if (momentum_ == 0) state.tensors.clear();
+    Tensor none;  // a schedule may turn momentum off for a while: the buffer rests
+    sgd_kernel(param.value.device(), hyper, param.value, grad, group.momentum != 0 ? buffer : none);
+    if (!buffer.defined()) state.tensors.clear();
   }
 
  private:

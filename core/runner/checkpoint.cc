@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/logging.h"
 #include "core/io/pth.h"
 #include "core/io/safetensors.h"
 #include "core/runner/hook_state.h"
+#include "core/runner/pth_checkpoint.h"
 
 namespace osprey {
 namespace {
@@ -21,7 +23,7 @@ constexpr char kHooks[] = "hooks.";
 constexpr char kLatest[] = "latest.safetensors";
 
 // Numbers and texts of the hooks' states, for people; the tensors hold the same.
-Json readable_hook_states(const std::map<std::string, StateDict>& hooks) {
+std::string readable_hook_states(const std::map<std::string, StateDict>& hooks) {
   Json all = Json::object();
   for (const auto& [hook, state] : hooks) {
     for (const auto& [key, tensor] : state.entries()) {
@@ -29,40 +31,12 @@ Json readable_hook_states(const std::map<std::string, StateDict>& hooks) {
       if (is_text(tensor)) all[hook][key] = *find_text(state, key);
     }
   }
-  return all;
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string meta_text(const Checkpoint& checkpoint) {
-  const CheckpointMeta& meta = checkpoint.meta;
-  const Json json = {{"epoch", meta.epoch},     {"iter", meta.iter},
-                     {"seed", meta.seed},       {"exp_name", meta.exp_name},
-                     {"CLASSES", meta.classes}, {"osprey_version", meta.version},
-                     {"time", meta.time},       {"num_threads", meta.num_threads},
-                     {"device", meta.device},   {"hooks", readable_hook_states(checkpoint.hooks)},
-                     {"config", meta.config}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-CheckpointMeta parse_meta(const std::string& path, const std::map<std::string, std::string>& metadata) {
-  CheckpointMeta meta;
+std::string meta_of(const std::map<std::string, std::string>& metadata) {
   const auto text = metadata.find("meta");
-  if (text == metadata.end()) return meta;
-  try {
-    const Json json = Json::parse(text->second);
-    meta.epoch = json.value("epoch", int64_t{0});
-    meta.iter = json.value("iter", int64_t{0});
-    meta.seed = json.value("seed", uint64_t{0});
-    meta.exp_name = json.value("exp_name", "");
-    meta.classes = json.value("CLASSES", std::vector<std::string>{});
-    meta.version = json.value("osprey_version", "");
-    meta.time = json.value("time", "");
-    meta.num_threads = json.value("num_threads", 0);
-    meta.device = json.value("device", "cpu");
-    meta.config = json.value("config", "");
-  } catch (const Json::exception& error) {
-    throw UserError(str_cat(path, ": the checkpoint's meta data cannot be read: ", error.what()));
-  }
-  return meta;
+  return text == metadata.end() ? "{}" : text->second;
 }
 
 void require_file(const std::string& path) {
@@ -73,6 +47,23 @@ void require_file(const std::string& path) {
 
 void append(Safetensors& file, const std::string& prefix, const StateDict& state) {
   for (const auto& [name, tensor] : state.entries()) file.tensors.emplace_back(prefix + name, tensor);
+}
+
+// Names of the files that latest.safetensors and latest.pth point to.
+std::set<fs::path> linked_files(const std::string& work_dir) {
+  std::set<fs::path> names;
+  for (const char* link : {kLatest, "latest.pth"}) {
+    std::error_code none;
+    const fs::path target = fs::read_symlink(fs::path(work_dir) / link, none);
+    if (!none) names.insert(target);
+  }
+  return names;
+}
+
+// "epoch_3.safetensors", "iter_500.pth".
+bool named_by_number(const std::string& name) {
+  const bool checkpoint = ends_with(name, ".safetensors") || ends_with(name, ".pth");
+  return checkpoint && (starts_with(name, "epoch_") || starts_with(name, "iter_"));
 }
 
 // Puts one entry of the file where it belongs.
@@ -89,34 +80,39 @@ void sort_in(Checkpoint& checkpoint, const std::string& name, Tensor tensor) {
   }
 }
 
-void log_list(const std::string& title, const std::vector<std::string>& names) {
-  if (!names.empty()) log_warning(title + ": " + join(names));
-}
-
 }  // namespace
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  if (ends_with(path, ".pth")) return write_pth(path, *to_pth(checkpoint).root);
   Safetensors file;
   append(file, "", checkpoint.weights);
   append(file, kOptimizer, checkpoint.optimizer);
   for (const auto& [hook, state] : checkpoint.hooks) append(file, kHooks + hook + "/", state);
   file.metadata["format"] = "osprey";
-  file.metadata["meta"] = meta_text(checkpoint);
+  file.metadata["meta"] =
+      meta_text(checkpoint.meta, checkpoint.param_groups, readable_hook_states(checkpoint.hooks));
   write_safetensors(path, file);
 }
 
-Checkpoint read_checkpoint(const std::string& path) {
+Checkpoint read_checkpoint(const std::string& path, std::vector<std::string>* notes) {
   require_file(path);
+  if (is_pth(path)) {
+    std::vector<std::string> told;
+    Checkpoint checkpoint = from_pth(read_pth(path), path, notes ? notes : &told);
+    for (const std::string& note : told) log_info(path + ": " + note);
+    return checkpoint;
+  }
   Safetensors file = read_safetensors(path);
   Checkpoint checkpoint;
-  checkpoint.meta = parse_meta(path, file.metadata);
+  checkpoint.meta = parse_meta(path, meta_of(file.metadata), &checkpoint.param_groups);
   for (auto& [name, tensor] : file.tensors) sort_in(checkpoint, name, std::move(tensor));
   return checkpoint;
 }
 
 CheckpointMeta read_checkpoint_meta(const std::string& path) {
   require_file(path);
-  return parse_meta(path, read_safetensors_metadata(path));
+  if (is_pth(path)) return meta_from_pth(read_pth_objects(path), path);
+  return parse_meta(path, meta_of(read_safetensors_metadata(path)));
 }
 
 StateDict read_weights(const std::string& path) {
@@ -143,25 +139,6 @@ std::string first_nonfinite(const Checkpoint& checkpoint) {
   return bad;
 }
 
-void load_weights(Module& model, const StateDict& weights, const std::string& path) {
-  const std::string bad = first_nonfinite(weights);
-  if (!bad.empty()) throw UserError(str_cat(path, ": weights already non-finite: ", bad));
-  LoadReport report = model.load_state_dict(weights);
-  // BN counters exist in PyTorch only; mmcv ignores them too.
-  std::erase_if(report.unexpected,
-                [](const std::string& name) { return ends_with(name, "num_batches_tracked"); });
-  std::erase_if(report.missing,
-                [](const std::string& name) { return ends_with(name, "num_batches_tracked"); });
-  if (report.unexpected.size() >= weights.size() && weights.size() > 0)
-    throw UserError(str_cat(path, ": none of its ", weights.size(),
-                            " tensors belongs to this model (first: '", weights.entries()[0].first, "')"));
-  if (report.clean()) return;
-  log_warning(path + ": the model and loaded state dict do not match exactly");
-  log_list("size mismatch (left as initialised)", report.mismatched);
-  log_list("unexpected key in source state_dict", report.unexpected);
-  log_list("missing keys in source state_dict (left as initialised)", report.missing);
-}
-
 void point_link(const std::string& dir, const std::string& link, const std::string& target) {
   const fs::path temporary = fs::path(dir) / ("." + link + ".tmp");
   std::error_code error;
@@ -171,23 +148,25 @@ void point_link(const std::string& dir, const std::string& link, const std::stri
   if (error) throw UserError(str_cat(dir, "/", link, ": cannot link to ", target, ": ", error.message()));
 }
 
-std::string find_latest_checkpoint(const std::string& work_dir) {
-  const fs::path link = fs::path(work_dir) / kLatest;
-  if (fs::exists(link)) return link;
-  std::string newest;
-  int64_t most_iters = -1;
+std::vector<std::string> find_checkpoints(const std::string& work_dir) {
+  std::vector<std::pair<int64_t, std::string>> found;  // iterations, path
+  const std::set<fs::path> linked = linked_files(work_dir);
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(work_dir, missing)) {
     const std::string name = entry.path().filename();
-    if (!ends_with(name, ".safetensors") || !(starts_with(name, "epoch_") || starts_with(name, "iter_")))
-      continue;
-    const int64_t iters = read_checkpoint_meta(entry.path()).iter;
-    if (iters > most_iters) {
-      most_iters = iters;
-      newest = entry.path();
+    if (!entry.is_regular_file() || entry.is_symlink()) continue;
+    if (!linked.count(name) && !named_by_number(name)) continue;
+    try {
+      const CheckpointMeta meta = read_checkpoint_meta(entry.path());
+      if (meta.recorded) found.emplace_back(meta.iter, entry.path());
+    } catch (const UserError& error) {
+      log_warning(str_cat(error.what(), "; not considered for resuming"));
     }
   }
-  return newest;
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (const auto& [iter, path] : found) paths.push_back(path);
+  return paths;
 }
 
 }  // namespace osprey

@@ -40,6 +40,19 @@ std::map<std::string, std::string> steering_keys(const ConfigNode& config) {
   return leaves;
 }
 
+// mmcv's checkpoints hold a config in Python, which is nothing to compare with.
+void report_differences(const ConfigNode& config, const std::string& checkpoint_config,
+                        const std::string& path) {
+  std::vector<ResumeDifference> differences;
+  try {
+    differences = resume_differences(config, checkpoint_config);
+  } catch (const UserError&) {
+    log_info(path + ": its config is not YAML and is not compared with this run's");
+  }
+  for (const ResumeDifference& d : differences)
+    log_warning(str_cat(d.key, ": config ", d.config, ", checkpoint ", d.checkpoint, ": using config"));
+}
+
 }  // namespace
 
 std::vector<ResumeDifference> resume_differences(const ConfigNode& config,
@@ -62,10 +75,7 @@ std::vector<ResumeDifference> resume_differences(const ConfigNode& config,
 }
 
 void report_resume(Runner& runner, const CheckpointMeta& meta, const std::string& path) {
-  if (!meta.config.empty()) {
-    for (const ResumeDifference& d : resume_differences(runner.config(), meta.config))
-      log_warning(str_cat(d.key, ": config ", d.config, ", checkpoint ", d.checkpoint, ": using config"));
-  }
+  if (!meta.config.empty()) report_differences(runner.config(), meta.config, path);
   if (meta.num_threads != 0 && meta.num_threads != num_threads()) {
     log_warning(str_cat(path, " was trained with ", meta.num_threads, " threads, this run has ",
                         num_threads(), ": results agree to rounding, not bitwise"));

@@ -8,6 +8,7 @@
 #include "core/base/logging.h"
 #include "core/base/parallel.h"
 #include "core/optim/param_groups.h"
+#include "core/runner/load_weights.h"
 #include "core/runner/resume_report.h"
 #include "core/runner/version.h"
 
@@ -97,7 +98,9 @@ void Runner::set_up(const RunnerContext& context) {
   weights_ = std::make_unique<MasterWeights>(model());
   const ConfigNode optimizer_cfg = config()["optimizer"];
   optimizer_ = build<Optimizer>(optimizer_cfg);
-  optimizer_->set_groups(build_param_groups(optimizer_cfg, *optimizer_, weights_->trainable()));
+  std::vector<MasterParameter*> masters;  // the frozen ones too: PyTorch numbers them with the others
+  for (const auto& master : weights_->all()) masters.push_back(master.get());
+  optimizer_->set_groups(build_param_groups(optimizer_cfg, *optimizer_, masters));
 }
 
 void Runner::register_hook(std::unique_ptr<Hook> hook, std::optional<Priority> priority) {
@@ -242,9 +245,15 @@ Checkpoint Runner::checkpoint() {
                      kVersion,
                      local_time(),
                      num_threads(),
-                     str_cat(model_device())};
+                     str_cat(model_device()),
+                     /*recorded=*/true};
   checkpoint.weights = weights_->state_dict();
   checkpoint.optimizer = optimizer_->state_dict();
+  for (const ParamGroup& group : optimizer_->groups()) {
+    ParamGroupRecord record{optimizer_->options(group), {}};
+    for (const MasterParameter* param : group.params) record.params.push_back(param->name);
+    checkpoint.param_groups.push_back(std::move(record));
+  }
   for (const auto& hook : hooks_) {
     StateDict state;
     hook->save_state(state);
@@ -260,12 +269,18 @@ void Runner::resume(const Checkpoint& checkpoint, const std::string& path) {
   if (!bad.empty())
     throw UserError(str_cat(path, ": optimizer or hook state already non-finite: ", bad,
                             "; use load_from to start from its weights"));
-  const LoadReport report = model().load_state_dict(checkpoint.weights);
+  if (!checkpoint.meta.recorded)
+    throw UserError(
+        str_cat(path, ": holds weights only, no run to continue; start from them with load_from=", path));
+  const LoadReport report = match_weights(model(), checkpoint.weights);
   if (!report.missing.empty() || !report.mismatched.empty()) {
-    throw UserError(str_cat(path, ": cannot resume, the checkpoint does not fit the model: missing [",
-                            join(report.missing), "], mismatched [", join(report.mismatched),
-                            "]; use load_from to start from its weights"));
+    throw UserError(str_cat(path,
+                            ": cannot resume, it is a checkpoint of another model; start from its "
+                            "weights with load_from=",
+                            path, ": ", describe_mismatch(report)));
   }
+  if (checkpoint.meta.iter > 0 && checkpoint.optimizer.size() == 0 && checkpoint.param_groups.empty())
+    log_warning(path + ": holds no optimizer state: momentum and moments start afresh");
   for (const std::string& name : optimizer_->load_state_dict(checkpoint.optimizer))
     log_warning(path + ": optimizer state '" + name + "' belongs to no trainable parameter; ignored");
   epoch_ = checkpoint.meta.epoch;

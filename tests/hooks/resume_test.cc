@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/io/pth.h"
 #include "core/runner/checkpoint.h"
 #include "tests/hooks/fake_training.h"
 
@@ -181,10 +182,44 @@ TEST(CheckpointHook, KeepsTheLastAndLinksTheLatest) {
   EXPECT_FALSE(fs::exists(dir / "epoch_2.safetensors"));
   EXPECT_TRUE(fs::exists(dir / "epoch_3.safetensors"));
   EXPECT_EQ(fs::read_symlink(dir / "latest.safetensors"), "epoch_4.safetensors");
-  EXPECT_EQ(find_latest_checkpoint(dir), dir / "latest.safetensors");
+  const std::vector<std::string> kept = {dir / "epoch_4.safetensors", dir / "epoch_3.safetensors"};
+  EXPECT_EQ(find_checkpoints(dir), kept);
   fs::remove(dir / "latest.safetensors");
-  EXPECT_EQ(find_latest_checkpoint(dir), dir / "epoch_4.safetensors");
-  EXPECT_EQ(find_latest_checkpoint(dir / "none"), "");
+  EXPECT_EQ(find_checkpoints(dir), kept);
+  EXPECT_TRUE(find_checkpoints(dir / "none").empty());
+}
+
+// PyTorch's format holds all that a run needs, too.
+TEST(CheckpointHook, NamesInPthArePyTorchsFormatAndResumable) {
+  namespace fs = std::filesystem;
+  const std::string template_line = "checkpoint_config: {interval: 1, filename_tmpl: 'state_{}.pth'}\n";
+  FakeTraining training(epochs(template_line));
+  training.run();
+  const fs::path dir = training.work_dir();
+  EXPECT_TRUE(is_pth(dir / "state_2.pth"));
+  EXPECT_EQ(fs::read_symlink(dir / "latest.pth"), "state_4.pth");
+  EXPECT_EQ(find_checkpoints(dir), std::vector<std::string>{dir / "state_4.pth"});
+  for (const char* precision : {"", "fp16: {loss_scale: {init_scale: 1024, scale_window: 3}}"})
+    expect_resume_is_seamless(epochs(template_line + precision), "state_2.pth");
+  EXPECT_THROW(FakeTraining(epochs("checkpoint_config: {interval: 1, filename_tmpl: 'state.pth'}")),
+               UserError);
+  EXPECT_THROW(FakeTraining(epochs("checkpoint_config: {interval: 1, filename_tmpl: 'e_{}.bin'}")),
+               UserError);
+}
+
+// Weights alone are no run to continue; the message says what they are good for.
+TEST(Resume, RefusesWeightsAlone) {
+  FakeTraining training(iterations("checkpoint_config: {interval: 1}", 1));
+  training.run();
+  Checkpoint saved = read_checkpoint(training.work_dir() + "/iter_1.safetensors");
+  saved.meta.recorded = false;
+  FakeTraining other(iterations(""));
+  try {
+    other.runner().resume(saved, "x.pth");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("start from them with load_from=x.pth"), std::string::npos);
+  }
 }
 
 // STORY 44: weights can still become infinite by a huge step; such a checkpoint is no one's resume point.

@@ -145,6 +145,25 @@ TEST_F(PretrainedTest, FillsTheBackboneFromItsOwnOrAWholeDetectorsCheckpoint) {
   }
 }
 
+// `prefix: backbone` names a part, with or without the dot (mmcv's init_cfg).
+TEST_F(PretrainedTest, APrefixNamesAPartOfTheFile) {
+  const Golden weights = Golden::open("detectors/htc.weights");
+  Safetensors file;
+  for (const std::string& key : weights.names("backbone."))
+    file.tensors.emplace_back("module.student." + key.substr(9), weights.tensor(key));
+  file.tensors.emplace_back("module.teacher.conv1.weight", Tensor::zeros({1}, DType::kF32));
+  const std::string path = (home_ / "w.safetensors").string();
+  write_safetensors(path, file);
+  const auto load = [&](const std::string& prefix) {
+    const auto detector = build<Detector>(golden_model_cfg("detectors/htc"));
+    load_pretrained(*detector->named_modules()[1].second, name(path), prefix);
+    return *detector->state_dict().find("backbone.layer3.0.conv2.weight");
+  };
+  for (const char* prefix : {"module.student", "module.student."})
+    EXPECT_TENSOR_EQ(load(prefix), weights.tensor("backbone.layer3.0.conv2.weight"));
+  EXPECT_THROW(load("stud"), UserError);
+}
+
 TEST_F(PretrainedTest, AnEmptyNameLeavesTheBackboneToACheckpointThatFollows) {
   const auto detector = build<Detector>(golden_model_cfg("detectors/htc").with("pretrained", std::string()));
   EXPECT_NO_THROW(detector->init_weights(1));

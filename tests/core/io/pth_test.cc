@@ -9,7 +9,10 @@
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "core/io/file_bytes.h"
+#include "core/io/pickle_writer.h"
 #include "core/io/zip_archive.h"
+#include "core/io/zip_writer.h"
 #include "tests/golden.h"
 
 namespace osprey {
@@ -189,6 +192,99 @@ TEST(ZipArchiveTest, EntriesThatShareBytesAreRefused) {
 TEST(ZipArchiveTest, CrcIsTheStandardOne) {
   EXPECT_EQ(crc32("123456789", 9), 0xcbf43926u);
   EXPECT_EQ(crc32("", 0), 0u);
+}
+
+// --- Writing
+
+// Every object of `a` has its like in `b`; storages are compared by the tensors on them.
+void expect_same(const PickleObject& a, const PickleObject& b, const std::string& where) {
+  ASSERT_EQ(static_cast<int>(a.kind), static_cast<int>(b.kind)) << where;
+  EXPECT_EQ(a.integer, b.integer) << where;
+  EXPECT_EQ(a.number, b.number) << where;
+  EXPECT_EQ(a.text, b.text) << where;
+  EXPECT_EQ(a.ordered, b.ordered) << where;
+  if (a.is(PickleKind::kTensor)) {
+    EXPECT_TRUE(bitwise_equal(a.tensor, b.tensor)) << where;
+    return;
+  }
+  ASSERT_EQ(a.items.size(), b.items.size()) << where;
+  for (size_t i = 0; i < a.items.size(); ++i)
+    expect_same(*a.items[i], *b.items[i], str_cat(where, "/", i, " ", a.items[i]->text));
+}
+
+TEST_P(PthFixtureTest, WhatIsWrittenBackIsTheSame) {
+  const std::string copy = ::testing::TempDir() + "copy.pth";
+  const PthFile original = read_pth(path());
+  write_pth(copy, *original.root);
+  expect_same(*original.root, *read_pth(copy).root, "root");
+}
+
+TEST(PthWriterTest, ASharedStorageIsWrittenOnce) {
+  const std::string path = ::testing::TempDir() + "shared.pth";
+  const Tensor whole = testing::uniform({1000}, 0, 1, 1);
+  PickleArena arena;
+  PickleObject* root = arena.add(PickleKind::kDict);
+  root->put(arena.text("whole"), arena.tensor(whole));
+  root->put(arena.text("rows"), arena.tensor(whole.reshape({10, 100}).slice(3, 5)));
+  root->put(arena.text("empty"), arena.tensor(Tensor({0, 4}, DType::kF16)));
+  write_pth(path, *root);
+  EXPECT_LT(read_all(path).size(), 6000u);
+  const PthFile back = read_pth(path);
+  EXPECT_TENSOR_EQ(back.root->find("rows")->tensor, whole.reshape({10, 100}).slice(3, 5));
+  EXPECT_TRUE(back.root->find("rows")->tensor.shares_storage(back.root->find("whole")->tensor));
+  EXPECT_EQ(back.root->find("empty")->tensor.shape(), (Shape{0, 4}));
+}
+
+// As Python's pickletools disassembles torch.save's: protocol 2, integers in the shortest form but one.
+TEST(PickleWriterTest, WritesPythonsOpcodes) {
+  PickleArena arena;
+  PickleObject* list = arena.add(PickleKind::kList);
+  for (const int64_t value : {int64_t{7}, int64_t{-1}, int64_t{1} << 40})
+    list->items.push_back(arena.integer(value));
+  list->items.push_back(arena.number(1.5));
+  list->items.push_back(arena.boolean(true));
+  list->items.push_back(arena.add(PickleKind::kNone));
+  const std::string expected(
+      "\x80\x02]r\x00\x00\x00\x00(K\x07J\xff\xff\xff\xff\x8a\x08\x00\x00\x00\x00\x00\x01\x00\x00"
+      "G\x3f\xf8\x00\x00\x00\x00\x00\x00\x88N"
+      "e.",
+      39);
+  EXPECT_EQ(write_pickle(*list, nullptr), expected);
+}
+
+TEST(PickleWriterTest, SharedObjectsAreWrittenOnceAndCyclesEnd) {
+  PickleArena arena;
+  PickleObject* inner = arena.add(PickleKind::kList);
+  for (int i = 0; i < 100; ++i) inner->items.push_back(arena.integer(i));
+  PickleObject* outer = arena.add(PickleKind::kList);
+  outer->items = {inner, inner, outer};
+  const std::string bytes = write_pickle(*outer, nullptr);
+  EXPECT_LT(bytes.size(), 250u);
+  PickleArena back;
+  const PickleObject* read = parse_pickle(bytes, "x", back).first;
+  EXPECT_EQ(read->items[0], read->items[1]);
+  EXPECT_EQ(read->items[2], read);
+  PickleObject* deep = arena.add(PickleKind::kTuple);
+  for (int i = 0; i < 1000; ++i) {
+    PickleObject* around = arena.add(PickleKind::kTuple);
+    around->items = {deep};
+    deep = around;
+  }
+  EXPECT_THROW(write_pickle(*deep, nullptr), Error);
+}
+
+TEST(ZipWriterTest, EntriesAreAlignedAndMoreThan65535OfThemNeedZip64) {
+  const std::string path = ::testing::TempDir() + "many.zip";
+  ZipWriter writer(path);
+  for (int i = 0; i < 70000; ++i) writer.add(std::to_string(i), i % 7 == 0 ? "seven" : "");
+  writer.commit();
+  const FileBytes file(path);
+  const ZipArchive archive(file);
+  EXPECT_EQ(archive.entries().size(), 70000u);
+  EXPECT_EQ(archive.read("69993"), "seven");
+  EXPECT_EQ(archive.read("69994"), "");
+  const std::string bytes = read_all(path);
+  EXPECT_EQ(bytes.find("seven") % 64, 0u);
 }
 
 // The tiny HTC that mmcv saved; too large to ship, so only where the reference's folder is.

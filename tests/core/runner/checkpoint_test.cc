@@ -18,7 +18,8 @@ std::string path_of(const std::string& name) { return ::testing::TempDir() + "/"
 
 Checkpoint example() {
   Checkpoint checkpoint;
-  checkpoint.meta = {3, 120, 42, "optimizer:\n  lr: 0.02\n", "exp", {"cat", "dög"}, "0.1.0", "now", 2, "cpu"};
+  checkpoint.meta = {3, 120,   42,  "optimizer:\n  lr: 0.02\n", "exp", {"cat", "dög"}, "0.1.0", "now",
+                     2, "cpu", true};
   checkpoint.weights.put("backbone.conv1.weight", testing::uniform({2, 3, 1, 1}, -1, 1, 1));
   checkpoint.optimizer.put("backbone.conv1.weight.momentum_buffer", testing::uniform({2, 3, 1, 1}, -1, 1, 2));
   put_number(checkpoint.hooks["EvalHook"], "best_score", 0.1);
@@ -76,25 +77,28 @@ TEST(Checkpoint, FindsTheFirstNonFiniteTensor) {
   EXPECT_EQ(first_nonfinite(checkpoint), "x.exp_avg");
 }
 
-class Model final : public Module {
- public:
-  Model() { weight_ = add_parameter("weight", Tensor::zeros({2}, DType::kF32)); }
-  Parameter* weight_;
-};
+// STORIES: counters that no run can have had.
+TEST(CheckpointMeta, RefusesImpossibleCounters) {
+  for (const char* counters :
+       {R"("epoch": 0, "iter": -5)", R"("epoch": -1, "iter": 5)", R"("epoch": 1, "iter": "10")",
+        R"("epoch": 1.5, "iter": 10)", R"("epoch": true, "iter": 10)", R"("epoch": [1], "iter": 10)"}) {
+    EXPECT_THROW(parse_meta("a.safetensors", str_cat("{", counters, "}")), UserError) << counters;
+  }
+  EXPECT_TRUE(parse_meta("a.safetensors", R"({"epoch": 1, "iter": 10})").recorded);
+  EXPECT_FALSE(parse_meta("a.safetensors", "{}").recorded);
+}
 
-TEST(LoadWeights, ReportsWhatDoesNotMatchAndRefusesStrangers) {
-  Model model;
-  StateDict state;
-  state.put("other", Tensor::zeros({1}, DType::kF32));
-  EXPECT_THROW(load_weights(model, state, "a.safetensors"), UserError);
-  state.put("weight", Tensor::from<float>({1, 2}, {2}));
-  ::testing::internal::CaptureStdout();
-  load_weights(model, state, "a.safetensors");
-  const std::string log = ::testing::internal::GetCapturedStdout();
-  EXPECT_NE(log.find("unexpected key in source state_dict: other"), std::string::npos) << log;
-  EXPECT_EQ(model.weight_->variable.value().to_doubles()[1], 2);
-  state.put("weight", Tensor::full({2}, std::numeric_limits<double>::infinity(), DType::kF32));
-  EXPECT_THROW(load_weights(model, state, "a.safetensors"), UserError);
+TEST(CheckpointMeta, KeepsParameterGroups) {
+  const std::vector<ParamGroupRecord> groups = {
+      {{{"lr", {0.1}}, {"betas", {0.9, 0.999}}, {"amsgrad", {1}, true}}, {"a.weight", "a.bias"}},
+      {{}, {"b"}}};
+  std::vector<ParamGroupRecord> back;
+  parse_meta("a", meta_text({}, groups, "{}"), &back);
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].params, groups[0].params);
+  EXPECT_EQ(back[0].options[1].values, groups[0].options[1].values);
+  EXPECT_TRUE(back[0].options[2].flag);
+  EXPECT_EQ(back[1].params, groups[1].params);
 }
 
 }  // namespace

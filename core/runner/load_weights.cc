@@ -1,0 +1,104 @@
+#include "core/runner/load_weights.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/logging.h"
+#include "core/runner/checkpoint.h"
+#include "core/runner/name_list.h"
+
+namespace osprey {
+namespace {
+
+constexpr size_t kListedMismatches = 24;  // three stages of box and mask heads
+constexpr char kOffset[] = ".conv_offset.";
+
+// "a.conv2_offset.weight" for "a.conv2.conv_offset.weight"; "" for other names.
+std::string legacy_name(const std::string& name) {
+  const size_t at = name.find(kOffset);
+  if (at == std::string::npos) return "";
+  return name.substr(0, at) + "_offset." + name.substr(at + sizeof kOffset - 1);
+}
+
+// The weights under the names that the model uses.
+StateDict with_current_names(const StateDict& weights, Module& model) {
+  std::map<std::string, std::string> renamed;
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    const std::string legacy = legacy_name(name);
+    if (!legacy.empty()) renamed[legacy] = name;
+  }
+  StateDict current;
+  for (const auto& [name, tensor] : weights.entries()) {
+    const std::string plain = starts_with(name, "module.") ? name.substr(7) : name;
+    const auto found = renamed.find(plain);
+    current.put(found == renamed.end() ? plain : found->second, tensor);
+  }
+  return current;
+}
+
+void require_finite(const StateDict& weights, const std::string& path) {
+  const std::string bad = first_nonfinite(weights);
+  if (!bad.empty()) throw UserError(str_cat(path, ": weights already non-finite: ", bad));
+}
+
+// EMAHook of mmcv keeps its averages beside the weights, as buffers of the model.
+size_t strangers(const std::vector<std::string>& unexpected) {
+  return static_cast<size_t>(std::count_if(unexpected.begin(), unexpected.end(), [](const std::string& name) {
+    return !starts_with(name, "ema_");
+  }));
+}
+
+void warn(const LoadReport& report, const std::string& path) {
+  if (!report.clean()) log_warning(path + ": " + describe_mismatch(report));
+}
+
+}  // namespace
+
+LoadReport match_weights(Module& model, const StateDict& weights) {
+  LoadReport report = model.load_state_dict(with_current_names(weights, model));
+  const auto is_counter = [](const std::string& name) { return ends_with(name, "num_batches_tracked"); };
+  std::erase_if(report.unexpected, is_counter);
+  std::erase_if(report.missing, is_counter);
+  return report;
+}
+
+std::string describe_mismatch(const LoadReport& report) {
+  if (report.clean()) return "";
+  std::string text = "the model and loaded state dict do not match exactly";
+  for (size_t i = 0; i < std::min(report.mismatched.size(), kListedMismatches); ++i)
+    text += "\nsize mismatch for " + report.mismatched[i];
+  if (report.mismatched.size() > kListedMismatches)
+    text += str_cat("\nsize mismatch for ", report.mismatched.size() - kListedMismatches, " others");
+  if (!report.unexpected.empty())
+    text += str_cat("\nunexpected key in source state_dict: ", fold_names(report.unexpected));
+  if (!report.missing.empty())
+    text += str_cat("\nmissing keys in source state_dict: ", fold_names(report.missing));
+  return text;
+}
+
+void load_weights(Module& model, const StateDict& weights, const std::string& path) {
+  require_finite(weights, path);
+  const LoadReport report = match_weights(model, weights);
+  if (report.unexpected.size() + report.mismatched.size() >= weights.size() && weights.size() > 0) {
+    throw UserError(str_cat(path, ": none of its ", weights.size(), " tensors fits this model (first: '",
+                            weights.entries()[0].first, "')"));
+  }
+  warn(report, path);
+}
+
+void load_weights_to_test(Module& model, const StateDict& weights, const std::string& path) {
+  require_finite(weights, path);
+  const LoadReport report = match_weights(model, weights);
+  const size_t wanted = model.named_parameters().size(), offered = weights.size();
+  const size_t missing = report.missing.size(), unexpected = strangers(report.unexpected);
+  if (!report.mismatched.empty() || 4 * missing > wanted || 4 * unexpected > offered) {
+    throw UserError(
+        str_cat(path, ": this is a checkpoint of another model (", wanted - std::min(missing, wanted),
+                " of the model's ", wanted, " weights are in it, ", report.mismatched.size(),
+                " of another size); its metrics would mean nothing: ", describe_mismatch(report)));
+  }
+  warn(report, path);
+}
+
+}  // namespace osprey
