@@ -34,10 +34,12 @@ Variable Downsample::forward(const Variable& x) const {
   return norm_->forward(conv_->forward(avg_pool2d(x, pool)));
 }
 
-void ResidualBlock::add_shortcuts(const ResBlockSpec& spec, int64_t out_channels) {
-  if (spec.stride != 1 || spec.in_channels != out_channels) {
-    downsample_ = add_child("downsample", std::make_unique<Downsample>(spec, out_channels));
-  }
+void ResidualBlock::add_downsample_if_needed(const ResBlockSpec& spec, int64_t out_channels) {
+  if (spec.stride == 1 && spec.in_channels == out_channels) return;
+  downsample_ = add_child("downsample", std::make_unique<Downsample>(spec, out_channels));
+}
+
+void ResidualBlock::add_rfp_conv_if_needed(const ResBlockSpec& spec, int64_t out_channels) {
   if (spec.rfp_inplanes == 0) return;
   rfp_conv_ = add_child("rfp_conv", std::make_unique<Conv2d>(spec.rfp_inplanes, out_channels, 1));
 }
@@ -69,7 +71,8 @@ BasicBlock::BasicBlock(const ResBlockSpec& spec) : ResidualBlock(spec) {
   norm1_ = add_child(norm1.name, std::move(norm1.layer));
   conv2_ = add_child("conv2", conv3x3(spec.planes, /*stride=*/1, /*dilation=*/1));
   norm2_ = add_child(norm2.name, std::move(norm2.layer));
-  add_shortcuts(spec, spec.planes * kExpansion);
+  add_downsample_if_needed(spec, spec.planes * kExpansion);
+  add_rfp_conv_if_needed(spec, spec.planes * kExpansion);
 }
 
 Variable BasicBlock::branch(const Variable& x, const Variable& shortcut) const {
@@ -98,13 +101,29 @@ Bottleneck::Bottleneck(const ResBlockSpec& spec) : ResidualBlock(spec) {
   norm2_ = add_child(norm2.name, std::move(norm2.layer));
   conv3_ = add_child("conv3", conv(spec.conv_cfg, width, out_channels, 1, {}));
   norm3_ = add_child(norm3.name, std::move(norm3.layer));
-  add_shortcuts(spec, out_channels);
+  add_downsample_if_needed(spec, out_channels);
+  for (const BlockPlugin& plugin : spec.plugins) add_plugin(plugin, plugin.after == 3 ? out_channels : width);
+  add_rfp_conv_if_needed(spec, out_channels);
+}
+
+void Bottleneck::add_plugin(const BlockPlugin& plugin, int64_t channels) {
+  auto layer = build<PluginLayer>(plugin.cfg.with("in_channels", channels));
+  const std::string name = layer->abbreviation() + plugin.cfg.get("postfix", "");
+  for (const auto& [present, child] : children()) {
+    if (present == name) plugin.cfg.fail(str_cat("there is a '", name, "' in this block; give a postfix"));
+  }
+  plugins_[plugin.after - 1].push_back(add_child(name, std::move(layer)));
 }
 
 Variable Bottleneck::branch(const Variable& x, const Variable& shortcut) const {
   Variable out = norm1_->forward_relu(conv1_->forward(x));
+  for (const PluginLayer* plugin : plugins_[0]) out = plugin->forward(out);
   out = norm2_->forward_relu(conv2_->forward(out));
-  return norm3_->forward_relu(conv3_->forward(out), shortcut);
+  for (const PluginLayer* plugin : plugins_[1]) out = plugin->forward(out);
+  if (plugins_[2].empty()) return norm3_->forward_relu(conv3_->forward(out), shortcut);
+  out = norm3_->forward(conv3_->forward(out));
+  for (const PluginLayer* plugin : plugins_[2]) out = plugin->forward(out);
+  return add_relu(out, cast(shortcut, out.dtype()));
 }
 
 }  // namespace osprey

@@ -6,8 +6,15 @@
 #include "core/nn/conv2d.h"
 #include "core/nn/norm_layer.h"
 #include "core/nn/weight_layer.h"
+#include "models/plugins/plugin_layer.h"
 
 namespace osprey {
+
+// An entry of `plugins` for one stage.
+struct BlockPlugin {
+  ConfigNode cfg;  // of the layer; in_channels is the block's to fill in
+  int after = 1;   // 1, 2, 3: behind that convolution's norm and, but for the last, its ReLU
+};
 
 // One residual block of a stage.
 struct ResBlockSpec {
@@ -19,9 +26,10 @@ struct ResBlockSpec {
   bool avg_down = false;     // ResNet-D: the shortcut averages, then projects with stride 1
   bool with_cp = false;      // forget the inside and recompute it in backward
   ConfigNode conv_cfg, norm_cfg;
-  ConfigNode conv2_cfg;             // of a bottleneck's 3x3 convolution (dcn, sac); null: conv_cfg
-  bool fallback_on_stride = false;  // conv_cfg also where the 3x3 convolution has a stride
-  int64_t rfp_inplanes = 0;         // channels of the features that come back from the neck; 0 = none do
+  ConfigNode conv2_cfg;              // of a bottleneck's 3x3 convolution (dcn, sac); null: conv_cfg
+  bool fallback_on_stride = false;   // conv_cfg also where the 3x3 convolution has a stride
+  std::vector<BlockPlugin> plugins;  // of a bottleneck
+  int64_t rfp_inplanes = 0;          // channels of the features that come back from the neck; 0 = none do
 };
 
 // The projection of a shortcut whose shape changes. Children as in torch's Sequential: with avg_down "1", "2"
@@ -49,8 +57,9 @@ class ResidualBlock : public Module {
 
  protected:
   explicit ResidualBlock(const ResBlockSpec& spec) : with_cp_(spec.with_cp) {}
-  // The last children: what else reaches the sum.
-  void add_shortcuts(const ResBlockSpec& spec, int64_t out_channels);
+  // What else reaches the sum.
+  void add_downsample_if_needed(const ResBlockSpec& spec, int64_t out_channels);
+  void add_rfp_conv_if_needed(const ResBlockSpec& spec, int64_t out_channels);
   virtual Variable branch(const Variable& x, const Variable& shortcut) const = 0;
 
  private:
@@ -83,8 +92,11 @@ class Bottleneck final : public ResidualBlock {
 
  private:
   Variable branch(const Variable& x, const Variable& shortcut) const override;
+  void add_plugin(const BlockPlugin& plugin, int64_t channels);
+
   ConvLayer *conv1_, *conv2_, *conv3_;
   NormLayer *norm1_, *norm2_, *norm3_;
+  std::vector<PluginLayer*> plugins_[3];  // behind each convolution
 };
 
 }  // namespace osprey

@@ -52,9 +52,24 @@ std::vector<int64_t> read_out_indices(const ConfigNode& cfg, int64_t num_stages)
   return indices;
 }
 
-void refuse_unsupported(const ConfigNode& cfg) {
-  const ConfigNode plugins = cfg.find("plugins");
-  if (!plugins.is_null()) plugins.fail("ResNet: 'plugins' is not implemented yet; remove the key");
+// The entries of `plugins` {cfg, stages, position} that a stage has.
+std::vector<BlockPlugin> read_plugins(const ConfigNode& cfg, bool bottleneck, int64_t stage,
+                                      int64_t num_stages) {
+  const ConfigNode list = cfg.find("plugins");
+  if (list.is_null()) return {};
+  if (!bottleneck) list.fail("plugins need bottlenecks: depth 50, 101 or 152");
+  std::vector<BlockPlugin> plugins;
+  for (const ConfigNode& entry : list.items()) {
+    const std::vector<bool> everywhere(static_cast<size_t>(num_stages), true);
+    const auto stages = entry.get("stages", everywhere);
+    if (static_cast<int64_t>(stages.size()) != num_stages) {
+      entry["stages"].fail(str_cat("needs one flag for each of the ", num_stages, " stages"));
+    }
+    const std::string position = entry.choice("position", "", {"after_conv1", "after_conv2", "after_conv3"});
+    const BlockPlugin plugin{entry["cfg"], position.back() - '0'};
+    if (stages[stage]) plugins.push_back(plugin);
+  }
+  return plugins;
 }
 
 // `dcn` or `sac`: what takes the place of the 3x3 convolutions in the stages that `stage_with_...` flags.
@@ -106,7 +121,6 @@ ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
     : zero_init_residual_(cfg.get("zero_init_residual", true)),
       norm_eval_(cfg.get("norm_eval", true)),
       frozen_stages_(cfg.get("frozen_stages", int64_t{-1})) {
-  refuse_unsupported(cfg);
   ResBlockSpec spec;
   spec.base_channels = cfg.get("base_channels", int64_t{64});
   spec.groups = variant.groups;
@@ -142,6 +156,7 @@ void ResNet::add_stages(const ConfigNode& cfg, ResBlockSpec spec, bool detectors
     auto stage = std::make_unique<Stage>();
     spec.planes = spec.base_channels << i;
     spec.dilation = dilations[i];
+    spec.plugins = read_plugins(cfg, depth.bottleneck, i, num_stages);
     const bool switchable = !sac.of(i).is_null();
     spec.conv2_cfg = switchable ? sac.of(i) : dcn.of(i);
     for (int64_t j = 0; j < depth.blocks[i]; ++j) {
@@ -206,16 +221,15 @@ Variables ResNet::run_stages(const Variable& img, const Variables& rfp_feats) co
   return outs;
 }
 
-// A convolution's own parts (offsets, contexts, the switch) keep what the layer starts them with.
+// A plugin, and a convolution's own parts (offsets, contexts, the switch), keep what they start with.
 void ResNet::init_weights(uint64_t seed) {
   Module::init_weights(seed);
-  std::string layer;  // the convolution whose parts are passed
+  std::string skipped;  // what is below this
   for (const auto& [name, module] : named_modules()) {
+    const bool inside = !skipped.empty() && starts_with(name, skipped);
     auto* conv = dynamic_cast<ConvLayer*>(module);
-    if (conv && (layer.empty() || !starts_with(name, layer))) {
-      kaiming_init(*conv, seed);
-      layer = name + ".";
-    }
+    if (conv && !inside) kaiming_init(*conv, seed);
+    if (!inside && (conv || dynamic_cast<PluginLayer*>(module))) skipped = name + ".";
     auto* block = dynamic_cast<ResidualBlock*>(module);
     if (block && zero_init_residual_) fill_constant(block->last_norm().weight(), 0);
   }

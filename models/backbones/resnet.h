@@ -10,10 +10,13 @@ namespace osprey {
 // He et al., "Deep Residual Learning for Image Recognition", as mmdetection's ResNet.
 //   depth 18 | 34 | 50 | 101 | 152; in_channels, base_channels, stem_channels; num_stages, strides,
 //   dilations, out_indices; style pytorch | caffe; deep_stem, avg_down; conv_cfg, norm_cfg; with_cp;
-//   zero_init_residual; dcn {type: DCN | DCNv2, deform_groups, fallback_on_stride} with stage_with_dcn, a
-//   flag for each stage: the 3x3 convolutions of its bottlenecks are deformable - with fallback_on_stride all
-//   but those with a stride. frozen_stages: -1 none; k >= 0: the stem and stages 1..k get no gradient and
-//   keep their statistics. norm_eval: BN uses its stored statistics in training too.
+//   zero_init_residual;
+//   frozen_stages: -1 none; k >= 0: the stem and stages 1..k get no gradient and keep their statistics;
+//   norm_eval: BN uses its stored statistics in training too;
+//   dcn {type: DCN | DCNv2, deform_groups, fallback_on_stride} with stage_with_dcn, a flag a stage: the 3x3
+//     convolutions of its bottlenecks are deformable, with fallback_on_stride all but those with a stride;
+//   plugins, a list of {cfg, stages, position: after_conv1 | after_conv2 | after_conv3}: layers of
+//     models/plugins behind that convolution in every bottleneck of the flagged stages.
 class ResNet : public Backbone {
  public:
   explicit ResNet(const ConfigNode& cfg) : ResNet(cfg, Variant::from(cfg)) {}
