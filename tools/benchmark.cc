@@ -98,20 +98,23 @@ void conv_step(State& state) {
   report_flops(state, 3 * total_flops(layers_of(state)));
 }
 
-// The deformable 3x3 convolutions of ResNet-50's last three stages, one of each, for two images.
+// The deformable 3x3 convolutions of a backbone's last three stages, one of each, for two images.
 struct DeformLeaf {
   Variable x, offset, weight;
+  DeformConv2dParams params;
   Tensor grad;
 };
 
-std::vector<DeformLeaf> make_deform_convs(const State& state) {
+// width: channels of the first of the three.
+std::vector<DeformLeaf> make_deform_convs(const State& state, int64_t width, int64_t groups) {
   const DType dtype = dtype_arg(state);
   std::vector<DeformLeaf> leaves;
-  for (int64_t channels = 128, side = state.range(1) / 8; channels <= 512; channels *= 2, side /= 2) {
+  for (int64_t channels = width, side = state.range(1) / 8; channels <= 4 * width; channels *= 2, side /= 2) {
     const Shape map{kImages, side, side, channels};
     leaves.push_back({Variable(random_tensor(map, dtype, 1), true),
                       Variable(random_tensor({kImages, side, side, 18}, dtype, 2), true),
-                      Variable(random_tensor({channels, 3, 3, channels}, dtype, 3), true),
+                      Variable(random_tensor({channels, 3, 3, channels / groups}, dtype, 3), true),
+                      {Conv2dParams::square(1, 1, 1, groups), 1},
                       random_tensor(map, dtype, 4)});
   }
   return leaves;
@@ -119,34 +122,35 @@ std::vector<DeformLeaf> make_deform_convs(const State& state) {
 
 double total_flops(const std::vector<DeformLeaf>& leaves) {
   double flops = 0;
-  for (const DeformLeaf& leaf : leaves)
-    flops += 2.0 * static_cast<double>(leaf.x.numel() * 9 * leaf.x.dim(3));
+  for (const DeformLeaf& leaf : leaves) {
+    flops += 2.0 * static_cast<double>(leaf.x.numel() * 9 * leaf.weight.dim(3));
+  }
   return flops;
 }
 
-void deform_conv_forward(State& state) {
-  const std::vector<DeformLeaf> leaves = make_deform_convs(state);
-  const NoGradGuard no_grad;
-  for (auto _ : state) {
-    for (const DeformLeaf& leaf : leaves) {
-      ::benchmark::DoNotOptimize(
-          deform_conv2d(leaf.x, leaf.offset, leaf.weight, {Conv2dParams::square(1, 1), 1}));
-    }
-  }
-  report_flops(state, total_flops(leaves));
-}
-
-void deform_conv_step(State& state) {
-  std::vector<DeformLeaf> leaves = make_deform_convs(state);
+void run_deform_step(State& state, std::vector<DeformLeaf> leaves) {
   for (auto _ : state) {
     for (DeformLeaf& leaf : leaves) {
       leaf.weight.mutable_value().mutable_raw();
-      deform_conv2d(leaf.x, leaf.offset, leaf.weight, {Conv2dParams::square(1, 1), 1}).backward(leaf.grad);
+      deform_conv2d(leaf.x, leaf.offset, leaf.weight, leaf.params).backward(leaf.grad);
       for (Variable* variable : {&leaf.x, &leaf.offset, &leaf.weight}) variable->zero_grad();
     }
   }
   report_flops(state, 3 * total_flops(leaves));
 }
+
+void deform_conv_forward(State& state) {
+  const std::vector<DeformLeaf> leaves = make_deform_convs(state, 128, 1);
+  const NoGradGuard no_grad;
+  for (auto _ : state) {
+    for (const DeformLeaf& leaf : leaves) {
+      ::benchmark::DoNotOptimize(deform_conv2d(leaf.x, leaf.offset, leaf.weight, leaf.params));
+    }
+  }
+  report_flops(state, total_flops(leaves));
+}
+void deform_conv_step(State& state) { run_deform_step(state, make_deform_convs(state, 128, 1)); }
+void deform_conv_resnext_step(State& state) { run_deform_step(state, make_deform_convs(state, 512, 64)); }
 
 // What a call costs beside the arithmetic: one 3x3 convolution of a 4x4 map, forward and backward.
 void conv_call(State& state) {
@@ -298,6 +302,7 @@ BENCHMARK(conv_forward)->Apply(every_conv);
 BENCHMARK(conv_step)->Apply(every_conv);
 BENCHMARK(deform_conv_forward)->Apply(every_conv);
 BENCHMARK(deform_conv_step)->Apply(every_conv);
+BENCHMARK(deform_conv_resnext_step)->Apply(every_conv);
 BENCHMARK(conv_call)->Apply(every_dtype)->Unit(::benchmark::kMicrosecond);
 BENCHMARK(linear_step)->Apply(dtypes_and_rows);
 BENCHMARK(copy_map)->Apply(every_dtype);
