@@ -1,24 +1,19 @@
 #include "losses/cross_entropy_loss.h"
 
-#include <algorithm>
-
 #include "core/ops/elementwise.h"
 #include "core/ops/losses.h"
-#include "losses/onehot.h"
+#include "core/ops/reduce.h"
+#include "core/ops/row_ops.h"
 
 namespace osprey {
 
 namespace {
 
-// Weights (n) that are 0 where the label is ignored.
+// `weight` (n), or ones, made 0 where the label is ignored.
 Tensor without_ignored(const Tensor& weight, const Tensor& labels, int64_t ignore_index) {
-  const Tensor host = labels.to(kCPU).to(DType::kI64);
-  Tensor kept = weight.defined() ? weight.to(kCPU).to(DType::kF32).clone()
-                                 : Tensor::full(labels.shape(), 1, DType::kF32);
-  for (int64_t i = 0; i < labels.numel(); ++i) {
-    if (host.data<int64_t>()[i] == ignore_index) kept.mutable_data<float>()[i] = 0;
-  }
-  return kept;
+  const Tensor mask = unless_equal(labels, ignore_index);
+  if (!weight.defined()) return mask;
+  return (Variable(weight.to(DType::kF32).to(mask.device())) * Variable(mask)).value();
 }
 
 Tensor read_class_weight(const ConfigNode& cfg) {
@@ -55,12 +50,11 @@ Variable CrossEntropyLoss::forward(const Variable& pred, const Tensor& target,
   return loss_weight_ * loss;
 }
 
-Variable CrossEntropyLoss::softmax(const Variable& pred, const Tensor& labels, LossWeights weights) const {
+Variable CrossEntropyLoss::softmax(const Variable& pred, const Tensor& labels,
+                                   const LossWeights& weights) const {
   const Variable loss = softmax_cross_entropy(pred, labels, ignored_label(), class_weight_);
-  if (avg_non_ignore_ && reduction_ == Reduction::kMean && !weights.avg_factor) {
-    weights.avg_factor = count_non_ignored(labels);
-  }
-  return weight_reduce_loss(loss, reduction_, weights);
+  return avg_non_ignore_ && is_plain_mean(weights) ? mean_over_counted(loss, labels, weights)
+                                                   : weight_reduce_loss(loss, reduction_, weights);
 }
 
 Variable CrossEntropyLoss::sigmoid(const Variable& pred, const Tensor& target, LossWeights weights) const {
@@ -72,11 +66,11 @@ Variable CrossEntropyLoss::sigmoid(const Variable& pred, const Tensor& target, L
                  ") or targets of its own shape, got ", to_string(target.shape()));
   // Without the key, mmdetection 2.11 lets every label count: one outside the classes is background.
   if (ignore_index_) weights.weight = without_ignored(weights.weight, target, *ignore_index_);
-  if (ignore_index_ && avg_non_ignore_ && reduction_ == Reduction::kMean && !weights.avg_factor) {
-    weights.avg_factor = count_non_ignored(target) * static_cast<double>(pred.dim(1));
-  }
-  const Tensor targets = expand_onehot_labels(target, pred.dim(1)).to(pred.device());
-  return weight_reduce_loss(bce_with_logits(pred, targets, class_weight_), reduction_, weights);
+  const Tensor targets = one_hot(target.to(pred.device()), pred.dim(1));
+  const Variable loss = bce_with_logits(pred, targets, class_weight_);
+  return ignore_index_ && avg_non_ignore_ && is_plain_mean(weights)
+             ? mean_over_counted(loss, target, weights)
+             : weight_reduce_loss(loss, reduction_, weights);
 }
 
 Variable CrossEntropyLoss::mask(const Variable& pred, const Tensor& target,
@@ -86,10 +80,17 @@ Variable CrossEntropyLoss::mask(const Variable& pred, const Tensor& target,
   return weight_reduce_loss(bce_with_logits(pred, target), Reduction::kMean, {});
 }
 
-double CrossEntropyLoss::count_non_ignored(const Tensor& labels) const {
-  const Tensor host = labels.to(kCPU).to(DType::kI64);
-  const int64_t* begin = host.data<int64_t>();
-  return static_cast<double>(labels.numel() - std::count(begin, begin + labels.numel(), ignored_label()));
+bool CrossEntropyLoss::is_plain_mean(const LossWeights& weights) const {
+  return weights.reduction_override.value_or(reduction_) == Reduction::kMean && !weights.avg_factor;
+}
+
+// The number of elements that belong to labels which count is never fetched from a GPU.
+Variable CrossEntropyLoss::mean_over_counted(const Variable& loss, const Tensor& labels,
+                                             LossWeights weights) const {
+  weights.reduction_override = Reduction::kSum;
+  const double per_label = labels.empty() ? 0 : static_cast<double>(loss.numel() / labels.numel());
+  const Variable counted = per_label * sum(Variable(unless_equal(labels, ignored_label())));
+  return divide_by_count(weight_reduce_loss(loss, reduction_, weights), counted.value());
 }
 
 OSPREY_REGISTER(Loss, CrossEntropyLoss);

@@ -24,10 +24,11 @@ class CrossEntropyLoss final : public Loss {
   bool use_sigmoid() const override { return use_sigmoid_; }
 
  private:
-  Variable softmax(const Variable& pred, const Tensor& labels, LossWeights weights) const;
+  Variable softmax(const Variable& pred, const Tensor& labels, const LossWeights& weights) const;
   Variable sigmoid(const Variable& pred, const Tensor& target, LossWeights weights) const;
   Variable mask(const Variable& pred, const Tensor& target, const LossWeights& weights) const;
-  double count_non_ignored(const Tensor& labels) const;
+  bool is_plain_mean(const LossWeights& weights) const;  // neither a sum, nor by a given avg_factor
+  Variable mean_over_counted(const Variable& loss, const Tensor& labels, LossWeights weights) const;
   int64_t ignored_label() const { return ignore_index_.value_or(-100); }  // torch's default
 
   bool use_sigmoid_, use_mask_, avg_non_ignore_;

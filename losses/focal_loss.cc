@@ -2,7 +2,7 @@
 
 #include "core/ops/elementwise.h"
 #include "core/ops/losses.h"
-#include "losses/onehot.h"
+#include "core/ops/row_ops.h"
 
 namespace osprey {
 
@@ -16,7 +16,7 @@ FocalLoss::FocalLoss(const ConfigNode& cfg)
 
 Variable FocalLoss::forward(const Variable& pred, const Tensor& target, const LossWeights& weights) const {
   const bool dense = target.rank() == pred.value().rank();
-  const Tensor targets = dense ? target : expand_onehot_labels(target, pred.dim(-1));
+  const Tensor targets = dense ? target : one_hot(target.to(pred.device()), pred.dim(-1));
   return loss_weight_ *
          weight_reduce_loss(sigmoid_focal_loss(pred, targets, gamma_, alpha_), reduction_, weights);
 }

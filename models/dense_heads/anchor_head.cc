@@ -70,12 +70,12 @@ AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes, Role role)
       num_classes_(num_classes),
       anchor_generator_(build<AnchorGeneratorBase>(find_or(cfg, "anchor_generator", kAnchorGenerator))),
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),
-      loss_bbox_(build<Loss>(find_or(cfg, "loss_bbox", kLossBBox))),
       num_anchors_(anchor_generator_->num_base_anchors(0)),
       role_(role),
       reg_decoded_bbox_(cfg.get("reg_decoded_bbox", false)) {
   const ConfigNode loss_cls = find_or(cfg, "loss_cls", kLossCls);
-  loss_cls_ = build<Loss>(loss_cls);
+  loss_cls_ = add_child("loss_cls", build<Loss>(loss_cls));
+  loss_bbox_ = add_child("loss_bbox", build<Loss>(find_or(cfg, "loss_bbox", kLossBBox)));
   sampling_ = samples_anchors(loss_cls);
   cls_out_channels_ = loss_cls_->use_sigmoid() ? num_classes : num_classes + 1;
 

@@ -64,7 +64,7 @@ class AnchorHead : public DenseHead {
   const int64_t in_channels_, feat_channels_, num_classes_;
   std::unique_ptr<AnchorGeneratorBase> anchor_generator_;
   std::unique_ptr<BBoxCoder> bbox_coder_;
-  std::unique_ptr<Loss> loss_cls_, loss_bbox_;
+  Loss *loss_cls_, *loss_bbox_;
   int64_t num_anchors_, cls_out_channels_;
 
  private:

@@ -17,7 +17,7 @@ constexpr char kLossMask[] = "{type: CrossEntropyLoss, use_mask: true, loss_weig
 MaskHead::MaskHead(const ConfigNode& cfg)
     : num_classes_(cfg.get("num_classes", int64_t{80})),
       class_agnostic_(cfg.get("class_agnostic", false)),
-      loss_mask_(build<Loss>(find_or(cfg, "loss_mask", kLossMask))) {}
+      loss_mask_(add_child("loss_mask", build<Loss>(find_or(cfg, "loss_mask", kLossMask)))) {}
 
 Tensor MaskHead::get_targets(const SamplingResults& sampled, const std::vector<InstanceMasks>& gt_masks,
                              const RCNNTrainCfg& cfg) const {

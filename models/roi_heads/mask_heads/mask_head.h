@@ -40,7 +40,7 @@ class MaskHead : public Module {
 
   const int64_t num_classes_;
   const bool class_agnostic_;
-  std::unique_ptr<Loss> loss_mask_;
+  Loss* loss_mask_;
 };
 
 OSPREY_DECLARE_REGISTRY(MaskHead);
