@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/base/rng.h"
@@ -23,6 +25,10 @@ struct SamplingResult {
   Tensor bboxes() const { return concat({pos_bboxes, neg_bboxes}); }
 };
 
+// How wrong the head that will be trained is about boxes f32 (n, 4) of one image, which are of the classes
+// `labels` i64 (n), on any device, or background when undefined: f32 (n). Off the tape.
+using HardnessOf = std::function<Tensor(const Tensor& bboxes, const Tensor& labels)>;
+
 class BBoxSampler {
  public:
   virtual ~BBoxSampler() = default;
@@ -30,6 +36,12 @@ class BBoxSampler {
   // set). bboxes f32 (n, 4) or (n, 5) with scores; gt_labels i64 (k) or undefined.
   virtual SamplingResult sample(AssignResult assigned, const Tensor& bboxes, const Tensor& gt_bboxes,
                                 const Tensor& gt_labels, CounterRng& rng) const = 0;
+  // The same for samplers that look for hard examples; the others do not ask.
+  virtual SamplingResult sample_by_hardness(AssignResult assigned, const Tensor& bboxes,
+                                            const Tensor& gt_bboxes, const Tensor& gt_labels, CounterRng& rng,
+                                            const HardnessOf&) const {
+    return sample(std::move(assigned), bboxes, gt_bboxes, gt_labels, rng);
+  }
 };
 
 OSPREY_DECLARE_REGISTRY(BBoxSampler);

@@ -64,7 +64,7 @@ LossDict CascadeRoIHead::forward_train(const Variables& feats, const Tensors& pr
   Tensors boxes = without_scores(proposals);
   LossDict losses;
   for (size_t stage = 0; stage < num_stages_; ++stage) {
-    const SamplingResults sampled = assign_and_sample(stage, boxes, batch);
+    const SamplingResults sampled = assign_and_sample(stage, context, boxes, batch);
     const BBoxStep step = bbox_forward_train(stage, context, sampled);
     FiniteBoxes refined;
     if (stage + 1 < num_stages_) refined = refine_bboxes(stage, step, sampled, batch);
@@ -79,10 +79,18 @@ LossDict CascadeRoIHead::forward_train(const Variables& feats, const Tensors& pr
   return losses;
 }
 
-SamplingResults CascadeRoIHead::assign_and_sample(size_t stage, const Tensors& boxes, const Batch& batch,
-                                                  int draw) const {
+SamplingResults CascadeRoIHead::assign_and_sample(size_t stage, const Context& context, const Tensors& boxes,
+                                                  const Batch& batch, int draw) const {
   OSPREY_REQUIRE(!train_cfg_.empty(), path(), ": training needs model.train_cfg.rcnn");
-  return osprey::assign_and_sample(train_cfg_[stage], boxes, batch, {stage, draw});
+  const auto hardness = [&](int64_t image) {
+    return [&, image](const Tensor& bboxes, const Tensor& labels) {
+      const NoGradGuard no_grad;
+      const BBoxHead& head = (*bbox_heads_)[stage];
+      const Variable feats = bbox_feats(stage, context, rois_of_image(bboxes, image));
+      return head.hardness(head.forward(feats).cls_score, labels);
+    };
+  };
+  return osprey::assign_and_sample(train_cfg_[stage], boxes, batch, {stage, draw}, hardness);
 }
 
 CascadeRoIHead::BBoxStep CascadeRoIHead::bbox_forward_train(size_t stage, const Context& context,

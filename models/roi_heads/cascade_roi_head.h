@@ -42,8 +42,8 @@ class CascadeRoIHead : public RoITestMixin {
   // The sampled boxes after this stage's regression, ground truths left out. Off the tape.
   FiniteBoxes refine_bboxes(size_t stage, const BBoxStep& step, const SamplingResults& sampled,
                             const Batch& batch) const;
-  SamplingResults assign_and_sample(size_t stage, const Tensors& boxes, const Batch& batch,
-                                    int draw = 0) const;
+  SamplingResults assign_and_sample(size_t stage, const Context& context, const Tensors& boxes,
+                                    const Batch& batch, int draw = 0) const;
 
   size_t num_stages() const { return num_stages_; }
   bool with_mask() const { return mask_heads_ != nullptr; }

@@ -46,7 +46,7 @@ LossDict HybridTaskCascadeRoIHead::forward_train(const Variables& feats, const T
 
   Tensors boxes = without_scores(proposals);
   for (size_t stage = 0; stage < num_stages(); ++stage) {
-    SamplingResults sampled = assign_and_sample(stage, boxes, batch);
+    SamplingResults sampled = assign_and_sample(stage, context, boxes, batch);
     const BBoxStep step = bbox_forward_train(stage, context, sampled);
     const bool interleave = interleaved_ && with_mask();
     FiniteBoxes refined;
@@ -57,7 +57,7 @@ LossDict HybridTaskCascadeRoIHead::forward_train(const Variables& feats, const T
     losses.merge(prefix, fail_unless(refined.complete, step.losses, "loss_bbox"), weight);
     if (with_mask()) {
       // The mask branch sees this stage's own boxes, not the ones that the box branch started from.
-      if (interleave) sampled = assign_and_sample(stage, refined.boxes, batch, /*draw=*/1);
+      if (interleave) sampled = assign_and_sample(stage, context, refined.boxes, batch, /*draw=*/1);
       losses.merge(prefix, mask_forward_train(stage, context, sampled, batch), weight);
     }
     boxes = refined.boxes;

@@ -27,7 +27,7 @@ RCNNTestCfg::RCNNTestCfg(const ConfigNode& cfg)
       mask_thr_binary(cfg.get("mask_thr_binary", 0.5, between(0, 1))) {}
 
 SamplingResults assign_and_sample(const RCNNTrainCfg& cfg, const Tensors& proposals, const Batch& batch,
-                                  SamplerStream stream) {
+                                  SamplerStream stream, const HardnessByImage& hardness) {
   SamplingResults results;
   for (int64_t i = 0; i < batch.size(); ++i) {
     const Tensor ignore = batch.gt_bboxes_ignore.empty() ? Tensor() : batch.gt_bboxes_ignore[i];
@@ -35,10 +35,17 @@ SamplingResults assign_and_sample(const RCNNTrainCfg& cfg, const Tensors& propos
     CounterRng rng(batch.rng_seed, 1 + 2 * stream.stage + static_cast<size_t>(stream.draw), i);
     AssignResult assigned =
         cfg.assigner->assign(proposals[i], batch.gt_bboxes[i], ignore, batch.gt_labels[i]);
-    results.push_back(
-        cfg.sampler->sample(std::move(assigned), proposals[i], batch.gt_bboxes[i], batch.gt_labels[i], rng));
+    results.push_back(cfg.sampler->sample_by_hardness(std::move(assigned), proposals[i], batch.gt_bboxes[i],
+                                                      batch.gt_labels[i], rng,
+                                                      hardness ? hardness(i) : HardnessOf()));
   }
   return results;
+}
+
+Tensor rois_of_image(const Tensor& bboxes, int64_t image) {
+  Tensors by_image(static_cast<size_t>(image), Tensor({0, 4}, DType::kF32, bboxes.device()));
+  by_image.push_back(bboxes);
+  return bbox2roi(by_image);
 }
 
 Tensor sampled_rois(const SamplingResults& sampled) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,9 +41,15 @@ struct SamplerStream {
   int draw = 0;
 };
 
+// How a head judges boxes of each image; for samplers that look for hard examples.
+using HardnessByImage = std::function<HardnessOf(int64_t image)>;
+
 // Assigns and samples proposals (f32 (n, 4) per image) against the ground truth of the batch.
 SamplingResults assign_and_sample(const RCNNTrainCfg& cfg, const Tensors& proposals, const Batch& batch,
-                                  SamplerStream stream);
+                                  SamplerStream stream, const HardnessByImage& hardness = {});
+
+// f32 (n, 5) RoIs of boxes f32 (n, 4) that all belong to one image of the batch.
+Tensor rois_of_image(const Tensor& bboxes, int64_t image);
 
 // f32 (k, 5) RoIs of all samples, positives first within an image, or of the positives alone.
 Tensor sampled_rois(const SamplingResults& sampled);

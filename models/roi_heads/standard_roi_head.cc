@@ -29,7 +29,8 @@ std::vector<std::pair<std::string, int64_t>> StandardRoIHead::num_classes_by_hea
 LossDict StandardRoIHead::forward_train(const Variables& feats, const Tensors& proposals,
                                         const Batch& batch) const {
   OSPREY_REQUIRE(train_cfg_, path(), ": training needs model.train_cfg.rcnn");
-  const SamplingResults sampled = assign_and_sample(*train_cfg_, without_scores(proposals), batch, {});
+  const SamplingResults sampled =
+      assign_and_sample(*train_cfg_, without_scores(proposals), batch, {}, hardness(feats));
 
   const Variable bbox_feats = bbox_roi_extractor_->forward(feats, sampled_rois(sampled));
   const BBoxHead::Predictions predictions = bbox_head_->forward(bbox_feats);
@@ -41,6 +42,17 @@ LossDict StandardRoIHead::forward_train(const Variables& feats, const Tensors& p
     losses.merge("", mask_head_->loss(mask_pred, mask_targets, positive_labels(sampled)));
   }
   return losses;
+}
+
+// Valid as long as `feats`.
+HardnessByImage StandardRoIHead::hardness(const Variables& feats) const {
+  return [this, &feats](int64_t image) {
+    return [this, &feats, image](const Tensor& bboxes, const Tensor& labels) {
+      const NoGradGuard no_grad;
+      const Variable roi_feats = bbox_roi_extractor_->forward(feats, rois_of_image(bboxes, image));
+      return bbox_head_->hardness(bbox_head_->forward(roi_feats).cls_score, labels);
+    };
+  };
 }
 
 // Features of the positives: cut anew, or the rows of the box features where the extractor is shared.

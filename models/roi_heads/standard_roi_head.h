@@ -18,6 +18,7 @@ class StandardRoIHead final : public RoITestMixin {
   std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const override;
 
  private:
+  HardnessByImage hardness(const Variables& feats) const;
   bool share_roi_extractor() const { return mask_roi_extractor_ == bbox_roi_extractor_; }
   Variable positive_feats(const Variables& feats, const Variable& bbox_feats,
                           const SamplingResults& sampled) const;

@@ -128,6 +128,29 @@ TEST_P(DetectorEdge, SamplingDependsOnTheSeedOfTheBatchAlone) {
   EXPECT_NE(total_of(detector->forward_train(batch)), first);
 }
 
+double loss_cls_of(const LossDict& losses) {
+  for (const auto& [name, value] : losses.entries()) {
+    if (name == "loss_cls" || name == "s0.loss_cls") return value.value().item();
+  }
+  return NAN;
+}
+
+// The mean loss of the hardest is above that of any others; the first stage sees the same proposals.
+TEST_P(DetectorEdge, HardExampleMiningTrainsOnWhatTheHeadGetsWrong) {
+  const bool cascade = std::string(GetParam()).find("rcnn") == std::string::npos ||
+                       std::string(GetParam()).find("cascade") != std::string::npos;
+  const auto with_sampler = [&](const std::string& type) {
+    const std::string sampler =
+        "{sampler: {_delete_: true, type: " + type + ", num: 48, pos_fraction: 0.25}}";
+    return make_detector(GetParam(), {"train_cfg.rcnn=" + (cascade ? "{_each_: " + sampler + "}" : sampler)});
+  };
+  const Batch batch = make_batch();
+  const auto detector = with_sampler("OHEMSampler");
+  const LossDict losses = detector->forward_train(batch);
+  EXPECT_GT(loss_cls_of(losses), loss_cls_of(with_sampler("RandomSampler")->forward_train(batch)));
+  expect_finite_losses_and_gradients(*detector, losses);
+}
+
 // f16 keeps 11 bits, and discrete choices (proposals, samples) may differ: the losses agree roughly.
 TEST_P(DetectorEdge, HalfPrecisionGivesNearlyTheSameLosses) {
   const auto detector = make_detector(GetParam());

@@ -6,6 +6,7 @@
 #include "core/ops/elementwise.h"
 #include "core/ops/pool2d.h"
 #include "core/ops/reduce.h"
+#include "core/ops/row_ops.h"
 #include "core/ops/shape_ops.h"
 #include "losses/accuracy.h"
 #include "models/find_or.h"
@@ -41,8 +42,8 @@ BBoxHead::BBoxHead(const ConfigNode& cfg, const Shape& cls_in, const Shape& reg_
       reg_class_agnostic_(cfg.get("reg_class_agnostic", false)),
       reg_decoded_bbox_(cfg.get("reg_decoded_bbox", false)),
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),
-      loss_cls_(build<Loss>(find_or(cfg, "loss_cls", kLossCls))),
-      loss_bbox_(build<Loss>(find_or(cfg, "loss_bbox", kLossBBox))),
+      loss_cls_(add_child("loss_cls", build<Loss>(find_or(cfg, "loss_cls", kLossCls)))),
+      loss_bbox_(add_child("loss_bbox", build<Loss>(find_or(cfg, "loss_bbox", kLossBBox)))),
       fc_cls_(add_child("fc_cls", make_linear(cls_in, num_classes_ + 1))),
       fc_reg_(add_child("fc_reg", make_linear(reg_in, reg_class_agnostic_ ? 4 : 4 * num_classes_))) {}
 
@@ -103,6 +104,16 @@ LossDict BBoxHead::loss(const Predictions& predictions, const BBoxTargets& targe
   losses.add("acc", accuracy(predictions.cls_score, targets.labels));
   losses.add("loss_bbox", bbox_loss(predictions.bbox_pred, targets));
   return losses;
+}
+
+Tensor BBoxHead::hardness(const Variable& cls_score, const Tensor& labels) const {
+  const NoGradGuard no_grad;
+  const Tensor background = Tensor::full({cls_score.dim(0)}, static_cast<double>(num_classes_), DType::kI64);
+  LossWeights each;
+  each.reduction_override = Reduction::kNone;
+  const Variable loss =
+      (*loss_cls_)(cls_score, (labels.defined() ? labels : background).to(cls_score.device()), each);
+  return loss.value().rank() == 1 ? loss.value() : sum_of_rows(loss).value();  // sigmoids: of all classes
 }
 
 // Over the positives, each with the deltas of its class, divided by the number of all RoIs.

@@ -40,6 +40,10 @@ class BBoxHead : public Module {
   // every parameter.
   LossDict loss(const Predictions& predictions, const BBoxTargets& targets) const;
 
+  // The classification loss of each RoI, f32 (n), off the tape: what OHEMSampler ranks by. labels i64 (n), or
+  // undefined when all are background.
+  Tensor hardness(const Variable& cls_score, const Tensor& labels) const;
+
   // Boxes f32 (n, 4) moved by the deltas of their own class; bboxes (n, 4), labels i64 (n) in [0,
   // num_classes), ignored when the regression is class-agnostic. Clipped to the image.
   Tensor regress_by_class(const Tensor& bboxes, const Tensor& labels, const Tensor& bbox_pred,
@@ -76,7 +80,7 @@ class BBoxHead : public Module {
   const int64_t num_classes_;
   const bool reg_class_agnostic_, reg_decoded_bbox_;
   std::unique_ptr<BBoxCoder> bbox_coder_;
-  std::unique_ptr<Loss> loss_cls_, loss_bbox_;
+  Loss *loss_cls_, *loss_bbox_;
   Linear *fc_cls_, *fc_reg_;
 };
 
