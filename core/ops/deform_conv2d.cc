@@ -137,7 +137,7 @@ struct Columns {
   int64_t chunk_pixels() const {
     if (args.x.device().is_cuda()) return std::max<int64_t>(1, (int64_t{1} << 28) / args.shape.depth());
     const int64_t cached = (int64_t{1} << 18) / args.shape.depth();
-    return std::max<int64_t>({cached, 4 * kernel.dim(0), 128});
+    return std::max<int64_t>({cached, 4 * kernel.numel() / args.shape.depth(), 128});
   }
 };
 

@@ -151,13 +151,16 @@ struct DeformColumns {
     grid.for_each_tap(begin, end, [&](int part, int tap, int c, int c_end) {
       const DeformSample<A> sample = grid.sample(pixel, part, tap);
       const A mask = grid.mask_at(pixel, part, tap);
+      if (!sample.inside) {
+        const T value = static_cast<T>(mask * sample.outside_value());
+        grid.s.for_each_run(c, c_end, [&](int first, int n) {
+          for (int i = 0; i < n; ++i) out[grid.s.column(tap, first) + i] = value;
+        });
+        return;
+      }
+      const auto corners = sample.corners(grid.s, grid.image_of(pixel));
       grid.s.for_each_run(c, c_end, [&](int first, int n) {
-        T* target = out + grid.s.column(tap, first);
-        if (sample.inside) {
-          blend(sample.corners(grid.s, grid.image_of(pixel)), first, mask, n, target);
-        } else {
-          for (int i = 0; i < n; ++i) target[i] = static_cast<T>(mask * sample.outside_value());
-        }
+        blend(corners, first, mask, n, out + grid.s.column(tap, first));
       });
     });
   }
