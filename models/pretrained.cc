@@ -122,7 +122,7 @@ PretrainedBackbone::PretrainedBackbone(const ConfigNode& pretrained, const Confi
   checkpoint_follows_ = !name_.is_null() && name_.as<std::string>().empty();
   if (checkpoint_follows_) init_cfg.mark_read();
   if (checkpoint_follows_ || init_cfg.is_null()) return;
-  if (given()) init_cfg.fail("the detector has 'pretrained' too; give one of the two");
+  if (given()) init_cfg.fail("there is a 'pretrained' too; give one of the two");
   if (!init_cfg.is_map()) init_cfg.fail("must be {type: Pretrained, checkpoint: NAME}");
   init_cfg.choice("type", "", {"Pretrained"});
   name_ = init_cfg["checkpoint"];
