@@ -10,7 +10,7 @@ namespace {
 
 struct Flags {
   TrainOptions train;
-  uint64_t seed = 0;
+  int64_t seed = 0;
   int gpus = 1;
   std::vector<int> gpu_ids;
   std::string launcher = "none";
@@ -45,8 +45,18 @@ void check_processes(const Flags& flags) {
     throw UserError("--launcher " + flags.launcher + ": this build trains in one process (--launcher none)");
   if (flags.launcher != "none")
     throw UserError("--launcher " + flags.launcher + ": allowed are none, pytorch, slurm, mpi");
-  if (flags.gpus > 1 || flags.gpu_ids.size() > 1)
-    throw UserError("this build trains in one process on one device: give one GPU");
+  if (flags.gpus != 1)
+    throw UserError(
+        str_cat("--gpus: must be 1, got ", flags.gpus, ": this build trains in one process on one device"));
+  if (flags.gpu_ids.size() > 1)
+    throw UserError("--gpu-ids: this build trains in one process on one device: give one");
+  if (!flags.gpu_ids.empty() && flags.gpu_ids[0] < 0)
+    throw UserError(str_cat("--gpu-ids: must be >= 0, got ", flags.gpu_ids[0]));
+}
+
+void read_seed(Flags& flags) {
+  if (flags.seed < 0) throw UserError(str_cat("--seed: must be >= 0, got ", flags.seed));
+  flags.train.seed = static_cast<uint64_t>(flags.seed);
 }
 
 }  // namespace
@@ -58,7 +68,7 @@ int main(int argc, char** argv) {
   osprey::declare(app, flags);
   return osprey::run_tool(app, argc, argv, [&] {
     osprey::check_processes(flags);
-    if (app.count("--seed") > 0) flags.train.seed = flags.seed;
+    if (app.count("--seed") > 0) osprey::read_seed(flags);
     osprey::Training training(flags.train);
     if (flags.train.check) {
       osprey::log_info(flags.train.config + ": the config and everything it names are fine");
