@@ -15,47 +15,63 @@ OSPREY_MAP_CUDA(UpdateRunning);
 
 namespace {
 
+constexpr int64_t kSamples = 32;
+
+// A value near each channel's mean: that of rows from all over the map.
 template <typename T>
-struct ValueTerm {
+struct SampleMean {
   const T* x;
-  int64_t channels;
-  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
-    sums[0] += static_cast<float>(x[row * channels + c]);
+  int64_t rows, channels;
+  float* shift;
+  OSPREY_HD void operator()(int64_t c) const {
+    const int64_t count = rows < kSamples ? rows : kSamples;
+    float sum = 0;
+    for (int64_t k = 0; k < count; ++k) sum += static_cast<float>(x[k * rows / count * channels + c]);
+    shift[c] = sum / static_cast<float>(count);
   }
 };
 
-struct MeanOfTotals {
-  const double* totals;
+template <typename T>
+struct ShiftedTerms {
+  const T* x;
+  const float* shift;
+  int64_t channels;
+  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
+    const float d = static_cast<float>(x[row * channels + c]) - shift[c];
+    sums[0] += d;
+    sums[1] += d * d;
+  }
+};
+
+struct FinishStatistics {
+  const double* totals;  // (2, channels)
+  const float* shift;
+  int64_t channels;
   double count;
-  float* mean;
-  OSPREY_HD void operator()(int64_t i) const { mean[i] = static_cast<float>(totals[i] / count); }
-};
-
-// A second pass around the mean: the difference of two large sums would lose the variance.
-template <typename T>
-struct DeviationTerm {
-  const T* x;
-  const float* mean;
-  int64_t channels;
-  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
-    const float d = static_cast<float>(x[row * channels + c]) - mean[c];
-    sums[0] += d * d;
+  float *mean, *var;
+  OSPREY_HD void operator()(int64_t c) const {
+    const double d = totals[c] / count, square = totals[channels + c] / count - d * d;
+    mean[c] = static_cast<float>(shift[c] + d);
+    var[c] = static_cast<float>(square > 0 ? square : square - square);  // NaN stays NaN
   }
 };
 
+// One pass over the map. Sums of squares lose the variance where the mean is large against it; around a value
+// near the mean they do not (Chan, Golub & LeVeque 1983, "Algorithms for computing the sample variance").
 void stats_cuda(const Tensor& x, Tensor& mean, Tensor& var) {
   const Device device = x.device();
   const int64_t rows = x.dim(0), channels = x.dim(1);
-  const double count = static_cast<double>(rows);
+  Tensor shift({channels}, DType::kF32, device);
   dispatch_cuda(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Tensor sum =
-        sum_columns_cuda<1, float>(device, rows, channels, ValueTerm<T>{x.data<T>(), channels});
-    parallel_for_cuda(device, channels, MeanOfTotals{sum.data<double>(), count, mean.mutable_data<float>()});
-    const Tensor squares = sum_columns_cuda<1, float>(
-        device, rows, channels, DeviationTerm<T>{x.data<T>(), mean.data<float>(), channels});
     parallel_for_cuda(device, channels,
-                      MeanOfTotals{squares.data<double>(), count, var.mutable_data<float>()});
+                      SampleMean<T>{x.data<T>(), rows, channels, shift.mutable_data<float>()});
+    const Tensor sums = sum_columns_cuda<2, float>(
+        device, rows, channels, ShiftedTerms<T>{x.data<T>(), shift.data<float>(), channels});
+    parallel_for_cuda(
+        device, channels,
+        FinishStatistics{sums.data<double>(), shift.data<float>(), channels, static_cast<double>(rows),
+                         mean.mutable_data<float>(), var.mutable_data<float>()});
   });
 }
 
@@ -84,11 +100,30 @@ struct Normalize {
   int64_t channels;
   bool relu;
   T* y;
+  OSPREY_HD T value(T from, const T* shortcut, int64_t c) const {
+    float value = (static_cast<float>(from) - mean[c]) * scale[c] + bias[c];
+    if (shortcut) value += static_cast<float>(*shortcut);
+    return static_cast<T>(relu && value < 0 ? 0.0f : value);
+  }
   OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
     const int64_t i = row * channels + c;
-    float value = (static_cast<float>(x[i]) - mean[c]) * scale[c] + bias[c];
-    if (residual) value += static_cast<float>(residual[i]);
-    y[i] = static_cast<T>(relu && value < 0 ? 0.0f : value);
+    y[i] = value(x[i], residual ? residual + i : nullptr, c);
+  }
+};
+
+// A pack of neighbouring channels a call.
+template <typename T>
+struct NormalizePack {
+  Normalize<T> element;
+  OSPREY_HD void operator()(int64_t row, int64_t pack, int64_t) const {
+    const int64_t c = pack * Pack<T>::kWidth, first = row * element.channels + c;
+    const Pack<T> x = load_pack(element.x + first);
+    Pack<T> residual{}, y;
+    if (element.residual) residual = load_pack(element.residual + first);
+    for (int j = 0; j < Pack<T>::kWidth; ++j) {
+      y.values[j] = element.value(x.values[j], element.residual ? residual.values + j : nullptr, c + j);
+    }
+    store_pack(y, element.y + first);
   }
 };
 
@@ -97,9 +132,17 @@ void normalize_cuda(const NormalizeArgs& args, Tensor& y) {
   dispatch_cuda(y.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* residual = args.residual.defined() ? args.residual.data<T>() : nullptr;
-    parallel_rows_cuda(y.device(), y.dim(0), y.dim(1),
-                       Normalize<T>{args.x.data<T>(), residual, args.mean.data<float>(), scale.data<float>(),
-                                    args.bias.data<float>(), y.dim(1), args.relu, y.mutable_data<T>()});
+    const Normalize<T> element{
+        args.x.data<T>(), residual,  args.mean.data<float>(), scale.data<float>(), args.bias.data<float>(),
+        y.dim(1),         args.relu, y.mutable_data<T>()};
+    constexpr int kWidth = Pack<T>::kWidth;
+    const bool packs =
+        y.dim(1) % kWidth == 0 && fits_packs(element.x) && fits_packs(element.y) && fits_packs(residual);
+    if (packs) {
+      parallel_rows_cuda(y.device(), y.dim(0), y.dim(1) / kWidth, NormalizePack<T>{element});
+    } else {
+      parallel_rows_cuda(y.device(), y.dim(0), y.dim(1), element);
+    }
   });
 }
 
@@ -107,9 +150,10 @@ void normalize_cuda(const NormalizeArgs& args, Tensor& y) {
 template <typename T>
 struct MaskedGradient {
   const T *grad_y, *y;  // y: null without a relu
-  OSPREY_HD float operator()(int64_t i) const {
-    return y && static_cast<float>(y[i]) <= 0 ? 0.0f : static_cast<float>(grad_y[i]);
+  OSPREY_HD static float masked(T g, const T* result) {
+    return result && static_cast<float>(*result) <= 0 ? 0.0f : static_cast<float>(g);
   }
+  OSPREY_HD float operator()(int64_t i) const { return masked(grad_y[i], y ? y + i : nullptr); }
 };
 
 template <typename T>
@@ -148,15 +192,35 @@ struct InputGradient {
   int64_t channels;
   double count;
   T* grad_x;
-  OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
-    const int64_t i = row * channels + c;
-    float g = grad(i);
-    if (x) {
+  OSPREY_HD T value(float g, const T* from, int64_t c) const {
+    if (from) {
       const float mean_g = static_cast<float>(totals[c] / count);
       const float slope = static_cast<float>(totals[channels + c] / count) * rstd[c] * rstd[c];
-      g -= mean_g + (static_cast<float>(x[i]) - mean[c]) * slope;
+      g -= mean_g + (static_cast<float>(*from) - mean[c]) * slope;
     }
-    grad_x[i] = static_cast<T>(scale[c] * g);
+    return static_cast<T>(scale[c] * g);
+  }
+  OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
+    const int64_t i = row * channels + c;
+    grad_x[i] = value(grad(i), x ? x + i : nullptr, c);
+  }
+};
+
+template <typename T>
+struct InputGradientPack {
+  InputGradient<T> element;
+  OSPREY_HD void operator()(int64_t row, int64_t pack, int64_t) const {
+    const int64_t c = pack * Pack<T>::kWidth, first = row * element.channels + c;
+    const T *x = element.x, *y = element.grad.y;
+    const Pack<T> g = load_pack(element.grad.grad_y + first);
+    Pack<T> from{}, result{}, out;
+    if (x) from = load_pack(x + first);
+    if (y) result = load_pack(y + first);
+    for (int j = 0; j < Pack<T>::kWidth; ++j) {
+      const float masked = MaskedGradient<T>::masked(g.values[j], y ? result.values + j : nullptr);
+      out.values[j] = element.value(masked, x ? from.values + j : nullptr, c + j);
+    }
+    store_pack(out, element.grad_x + first);
   }
 };
 
@@ -179,11 +243,22 @@ void backward_as(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_wei
   if (!grad_x) return;
   const Tensor scale = channel_scale(args.weight, args.var, args.eps);
   const bool moving = args.batch_stats;
-  parallel_rows_cuda(
-      device, rows, channels,
-      InputGradient<T>{grad, moving ? args.x.data<T>() : nullptr, args.mean.data<float>(), rstd.data<float>(),
-                       scale.data<float>(), moving ? totals.data<double>() : nullptr, channels,
-                       static_cast<double>(rows), grad_x->mutable_data<T>()});
+  const InputGradient<T> element{grad,
+                                 moving ? args.x.data<T>() : nullptr,
+                                 args.mean.data<float>(),
+                                 rstd.data<float>(),
+                                 scale.data<float>(),
+                                 moving ? totals.data<double>() : nullptr,
+                                 channels,
+                                 static_cast<double>(rows),
+                                 grad_x->mutable_data<T>()};
+  const bool packs = channels % Pack<T>::kWidth == 0 && fits_packs(grad.grad_y) && fits_packs(grad.y) &&
+                     fits_packs(element.x) && fits_packs(element.grad_x);
+  if (packs) {
+    parallel_rows_cuda(device, rows, channels / Pack<T>::kWidth, InputGradientPack<T>{element});
+  } else {
+    parallel_rows_cuda(device, rows, channels, element);
+  }
 }
 
 void normalize_backward_cuda(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_weight,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/backend/cuda/launch.cuh"
+#include "core/backend/cuda/pack.cuh"
 #include "core/ops/map.h"
 
 namespace osprey {
@@ -25,6 +26,19 @@ struct MapElement {
   }
 };
 
+template <typename Functor, typename T, int Arity>
+struct MapPack {
+  MapElement<Functor, T, Arity> element;
+  OSPREY_HD void operator()(int64_t i) const {
+    Pack<T> in[Arity], out;
+    for (int k = 0; k < Arity; ++k) in[k] = load_pack(element.in[k] + i * Pack<T>::kWidth);
+    MapElement<Functor, T, Arity> local{element.f, {}, out.values};
+    for (int k = 0; k < Arity; ++k) local.in[k] = in[k].values;
+    for (int j = 0; j < Pack<T>::kWidth; ++j) local(j);
+    store_pack(out, element.out + i * Pack<T>::kWidth);
+  }
+};
+
 template <template <typename> class F, typename T>
 void map_cuda_typed(const Tensors& inputs, const std::vector<double>& scalars, Tensor& out) {
   using C = ComputeType<T>;
@@ -32,8 +46,16 @@ void map_cuda_typed(const Tensors& inputs, const std::vector<double>& scalars, T
   OSPREY_ASSERT(static_cast<int>(inputs.size()) == kArity, "elementwise: ", inputs.size(), " inputs for ",
                 kArity);
   MapElement<F<C>, T, kArity> element{make_functor<F<C>, C>(scalars), {}, out.mutable_data<T>()};
-  for (int k = 0; k < kArity; ++k) element.in[k] = inputs[k].template data<T>();
-  parallel_for_cuda(out.device(), out.numel(), element);
+  bool packs = fits_packs(element.out);
+  for (int k = 0; k < kArity; ++k) {
+    element.in[k] = inputs[k].template data<T>();
+    packs = packs && fits_packs(element.in[k]);
+  }
+  const int64_t packed = packs ? out.numel() / Pack<T>::kWidth : 0, done = packed * Pack<T>::kWidth;
+  parallel_for_cuda(out.device(), packed, MapPack<F<C>, T, kArity>{element});
+  element.out += done;
+  for (int k = 0; k < kArity; ++k) element.in[k] += done;
+  parallel_for_cuda(out.device(), out.numel() - done, element);
 }
 
 }  // namespace internal
