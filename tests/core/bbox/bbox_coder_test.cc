@@ -51,22 +51,15 @@ void check_case(const Golden& golden, const std::string& name, Device device) {
 
 TEST(DeltaXYWHBBoxCoder, EncodesAndDecodesAsTheReference) {
   const Golden golden = Golden::open("ops/bbox_coder");
-  int checked = 0;
-  for (const std::string& name : golden.cases()) {
+  for (const std::string& name : golden.cases("op", {"encode", "decode"})) {
     SCOPED_TRACE(name);
-    const nlohmann::json& params = golden.json()["cases"][name]["params"];
-    const std::string op = params["op"];
-    if (op != "encode" && op != "decode") continue;
     for (const Device device : testing::devices_in_build()) check_case(golden, name, device);
-    ++checked;
   }
-  EXPECT_GT(checked, 0);
 }
 
 TEST(DeltaXYWHBBoxCoder, DecodedBoxesPassTheReferencesGradient) {
   const Golden golden = Golden::open("ops/bbox_coder");
-  int checked = 0;
-  for (const std::string& name : golden.cases()) {
+  for (const std::string& name : golden.cases("op", {"decode"})) {
     if (!golden.has(name + "/grad_deltas")) continue;
     SCOPED_TRACE(name);
     const nlohmann::json& params = golden.json()["cases"][name]["params"];
@@ -78,9 +71,7 @@ TEST(DeltaXYWHBBoxCoder, DecodedBoxesPassTheReferencesGradient) {
           .backward(golden.tensor(name + "/grad_out").to(device));
       EXPECT_TENSOR_NEAR(deltas.grad(), golden.tensor(name + "/grad_deltas"), 1e-5, 1e-4);
     }
-    ++checked;
   }
-  EXPECT_GT(checked, 0);
 }
 
 TEST(DeltaXYWHBBoxCoder, DecodeUndoesEncode) {
