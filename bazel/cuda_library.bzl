@@ -1,12 +1,22 @@
 """cuda_library: .cu files compiled by nvcc into objects that link like a cc_library."""
 
-load("@cuda_toolkit//:toolkit.bzl", "CUDA_HOME")
+load("@cuda_toolkit//:toolkit.bzl", "CUDA_HOME", "PROBLEM")
 
-# Ampere and Hopper as machine code, and PTX of the latter for what comes after.
-_ARCHITECTURES = [
-    "-gencode=arch=compute_80,code=sm_80",
-    "-gencode=arch=compute_90,code=[sm_90,compute_90]",
-]
+# Ampere and Hopper; --define=cuda_archs=sm_86,sm_120 (OSPREY_CUDA_ARCHS of the launchers) chooses others.
+_ARCHITECTURES = "sm_80,sm_90"
+
+def _gencode(architectures):
+    """nvcc's flags for machine code of each of "sm_80,sm_90", and PTX of the last for what comes after."""
+    numbers = []
+    for name in architectures.split(","):
+        number = name.strip()[3:]
+        if not name.strip().startswith("sm_") or not number.isdigit() or int(number) < 80:
+            fail("cuda_archs=%s: '%s' is no architecture; allowed: sm_80 (Ampere) and newer, e.g. sm_80,sm_90" %
+                 (architectures, name))
+        numbers.append(int(number))
+    numbers = sorted({number: True for number in numbers}.keys())
+    flags = ["-gencode=arch=compute_%d,code=sm_%d" % (number, number) for number in numbers[:-1]]
+    return flags + ["-gencode=arch=compute_%d,code=[sm_%d,compute_%d]" % (numbers[-1], numbers[-1], numbers[-1])]
 
 _FLAGS = [
     "-std=c++20",
@@ -18,15 +28,16 @@ _FLAGS = [
 ]
 
 def _nvcc_objects_impl(ctx):
-    if not CUDA_HOME:
-        fail("no CUDA toolkit found: install one, or set CUDA_HOME to its folder")
+    if PROBLEM:
+        fail(PROBLEM)
+    architectures = _gencode(ctx.var.get("cuda_archs", _ARCHITECTURES))
     headers = depset(transitive = [dep[CcInfo].compilation_context.headers for dep in ctx.attr.deps])
     objects = []
     for source in ctx.files.srcs:
         output = ctx.actions.declare_file(source.basename + ".o")
         ctx.actions.run(
             executable = CUDA_HOME + "/bin/nvcc",
-            arguments = _FLAGS + _ARCHITECTURES + ctx.attr.copts + ["-I.", "-c", source.path, "-o", output.path],
+            arguments = _FLAGS + architectures + ctx.attr.copts + ["-I.", "-c", source.path, "-o", output.path],
             inputs = depset([source] + ctx.files.hdrs, transitive = [headers]),
             outputs = [output],
             mnemonic = "Nvcc",

@@ -2,10 +2,13 @@
 // nothing of data loading. Stands beside tools/compare/torchvision_step.py.
 //
 //   tools/benchmark_step --config configs/mask_rcnn_r50.yaml --size 320 --batch 2 --steps 8
+//   tools/benchmark_step --config configs/htc_r50_fp16.yaml --size 800x1344 --device cuda
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -13,6 +16,7 @@
 
 #include "core/amp/master_weights.h"
 #include "core/amp/precision_config.h"
+#include "core/backend/device_backend.h"
 #include "core/base/logging.h"
 #include "core/base/parallel.h"
 #include "core/base/rng.h"
@@ -22,14 +26,55 @@
 #include "core/optim/param_groups.h"
 #include "tools/command_line.h"
 #include "tools/detector_config.h"
+#include "tools/device_choice.h"
 
 namespace osprey {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+struct Options {
+  std::string config, size = "320";
+  std::vector<std::string> overrides;
+  int64_t batch = 2;
+  int steps = 8;
+  bool profile = false;
+  DeviceFlags device;
+};
+
+// A moment of the step: of the device's work where that is not the host's own.
+class Moment {
+ public:
+  explicit Moment(Device device) : host_(Clock::now()) {
+    if (const DeviceBackend* backend = device_backend(device.type)) mark_ = backend->mark_time(device);
+  }
+  double seconds_since(const Moment& earlier) const {
+    if (mark_) return mark_->seconds_since(*earlier.mark_);
+    return std::chrono::duration<double>(host_ - earlier.host_).count();
+  }
+
+ private:
+  Clock::time_point host_;
+  std::unique_ptr<TimeMark> mark_;
+};
+
+void synchronize(Device device) {
+  if (const DeviceBackend* backend = device_backend(device.type)) backend->synchronize(device);
+}
+
+// Height and width of "320" or "800x1344".
+std::array<int64_t, 2> parse_size(const std::string& text) {
+  const auto extent = [&](const std::string& digits) {
+    const bool number =
+        !digits.empty() && digits.size() < 6 && digits.find_first_not_of("0123456789") == std::string::npos;
+    const int64_t value = number ? std::stoll(digits) : 0;
+    if (value <= 0 || value % 32 != 0)
+      throw UserError(str_cat("--size ", text, ": allowed are N and HxW in pixels, multiples of 32"));
+    return value;
+  };
+  const size_t cross = text.find('x');
+  if (cross == std::string::npos) return {extent(text), extent(text)};
+  return {extent(text.substr(0, cross)), extent(text.substr(cross + 1))};
 }
 
 double median(std::vector<double> values) {
@@ -44,31 +89,33 @@ Tensor uniform(Shape shape, double low, double high, CounterRng& rng) {
   return tensor;
 }
 
-// `batch` images of size x size with eight boxes each, rectangular masks and a semantic map at 1/8.
-Batch random_batch(int64_t batch, int64_t size, int64_t classes) {
+// `batch` images of h x w with eight boxes each, rectangular masks and a semantic map at 1/8.
+Batch random_batch(int64_t batch, std::array<int64_t, 2> size, int64_t classes) {
   constexpr int64_t kBoxes = 8;
   CounterRng rng(/*seed=*/0);
   Batch result;
-  result.img = uniform({batch, size, size, 3}, -2, 2, rng);
-  result.gt_semantic_seg = Tensor::full({batch, size / 8, size / 8}, 0, DType::kU8);
-  const double extent = static_cast<double>(size);
+  const auto [h, w] = size;
+  result.img = uniform({batch, h, w, 3}, -2, 2, rng);
+  result.gt_semantic_seg = Tensor::full({batch, h / 8, w / 8}, 0, DType::kU8);
   for (int64_t i = 0; i < batch; ++i) {
     ImgMeta meta;
     meta.filename = str_cat("random ", i);
-    meta.ori_shape = meta.img_shape = meta.pad_shape = {size, size};
+    meta.ori_shape = meta.img_shape = meta.pad_shape = size;
     result.img_metas.push_back(meta);
     Tensor boxes({kBoxes, 4}, DType::kF32), labels({kBoxes}, DType::kI64);
     InstanceMasks masks;
     for (int64_t k = 0; k < kBoxes; ++k) {
       float* box = boxes.mutable_data<float>() + 4 * k;
       for (int axis = 0; axis < 2; ++axis) {
+        const double extent = static_cast<double>(axis == 0 ? w : h);
         const double low = rng.uniform(0, 0.6 * extent);
         box[axis] = static_cast<float>(low);
         box[axis + 2] = static_cast<float>(std::min(extent, low + rng.uniform(0.1, 0.4) * extent));
       }
       labels.mutable_data<int64_t>()[k] = rng.randint(classes);
       InstanceMask mask;
-      mask.h = mask.w = size;
+      mask.h = h;
+      mask.w = w;
       mask.polygons = {{box[0], box[1], box[2], box[1], box[2], box[3], box[0], box[3]}};
       masks.push_back(mask);
     }
@@ -79,26 +126,29 @@ Batch random_batch(int64_t batch, int64_t size, int64_t classes) {
   return result;
 }
 
-// What one 3x3 convolution in the middle of a ResNet reaches here, in FLOP/s: the floor's yardstick.
-double dense_rate(DType dtype) {
+// What one 3x3 convolution in the middle of a ResNet for images of `size` reaches here, in FLOP/s: the
+// floor's yardstick.
+double dense_rate(DType dtype, std::array<int64_t, 2> size, Device device) {
   CounterRng rng(/*seed=*/1);
-  const Variable x(uniform({2, 40, 40, 256}, -1, 1, rng).to(dtype));
-  const Variable weight(uniform({256, 3, 3, 256}, -1, 1, rng).to(dtype));
+  const Variable x(uniform({2, size[0] / 8, size[1] / 8, 256}, -1, 1, rng).to(dtype).to(device));
+  const Variable weight(uniform({256, 3, 3, 256}, -1, 1, rng).to(dtype).to(device));
   std::vector<double> rates;
   for (int repeat = 0; repeat < 12; ++repeat) {
     const int64_t before = dense_flops();
-    const Clock::time_point start = Clock::now();
+    const Moment start(device);
     conv2d(x, weight, Variable(), Conv2dParams::square(1, 1));
-    rates.push_back(static_cast<double>(dense_flops() - before) / seconds_since(start));
+    rates.push_back(static_cast<double>(dense_flops() - before) / Moment(device).seconds_since(start));
   }
   return median(rates);
 }
 
-// Wall time by op: what passed since the previous op finished belongs to the one that finishes now.
+// Wall time by op: what passed since the previous op finished belongs to the one that finishes now. On a
+// device the host waits for each op, which makes the step slower than it is without a profile.
 class OpProfile {
  public:
-  OpProfile() : last_(Clock::now()) {
-    set_op_observer([this](const OpEvent& event) {
+  explicit OpProfile(Device device) : last_(Clock::now()) {
+    set_op_observer([this, device](const OpEvent& event) {
+      synchronize(device);
       const Clock::time_point now = Clock::now();
       seconds_[str_cat(event.op, event.backward ? " backward" : "")] +=
           std::chrono::duration<double>(now - last_).count();
@@ -142,61 +192,98 @@ double peak_resident_mib() {
   return 0;
 }
 
-void run(const ConfigNode& cfg, int64_t size, int64_t batch_size, int steps, bool with_profile) {
-  // Drawn weights take the same time as a checkpoint's.
-  std::unique_ptr<Detector> model = build<Detector>(without_pretrained(detector_config(cfg)));
-  model->assign_paths();
-  model->init_weights(/*seed=*/0);
-  model->train();
-  MasterWeights masters(*model);
-  const PrecisionConfig precision = PrecisionConfig::from(cfg);
-  if (precision.mixed()) masters.convert_model(precision.dtype, precision.keep_fp32);
-  const std::unique_ptr<Optimizer> optimizer = build<Optimizer>(cfg["optimizer"]);
-  optimizer->set_groups(build_param_groups(cfg["optimizer"], *optimizer, masters.trainable()));
-  for (ParamGroup& group : optimizer->groups()) group.lr = 1e-4;
+// The most that was held at once, MiB: on a device by tensors and workspaces, on the CPU by the process.
+double peak_memory_mib(Device device) {
+  const DeviceBackend* backend = device_backend(device.type);
+  return backend ? static_cast<double>(backend->peak_bytes(device)) / (1 << 20) : peak_resident_mib();
+}
 
-  int64_t classes = 80;
-  for (const auto& [head, count] : model->num_classes_by_head()) classes = std::min(classes, count);
-  const Batch batch = random_batch(batch_size, size, classes);
+// What is trained: the model of the config with drawn weights, which take the same time as a checkpoint's.
+struct Trained {
+  std::unique_ptr<Detector> model;
+  std::unique_ptr<MasterWeights> masters;
+  std::unique_ptr<Optimizer> optimizer;
+
+  Trained(const ConfigNode& cfg, const PrecisionConfig& precision, Device device)
+      : model(build<Detector>(without_pretrained(detector_config(cfg)))) {
+    model->assign_paths();
+    model->init_weights(/*seed=*/0);
+    model->to(device);
+    model->train();
+    masters = std::make_unique<MasterWeights>(*model);
+    if (precision.mixed()) masters->convert_model(precision.dtype, precision.keep_fp32);
+    optimizer = build<Optimizer>(cfg["optimizer"]);
+    optimizer->set_groups(build_param_groups(cfg["optimizer"], *optimizer, masters->trainable()));
+    for (ParamGroup& group : optimizer->groups()) group.lr = 1e-4;
+  }
+
+  void update() {
+    masters->take_grads(/*loss_scale=*/1);
+    optimizer->step();
+    masters->copy_to_model();
+    masters->drop_grads();
+    model->commit_buffers();
+  }
+};
+
+// Seconds of each timed step.
+struct Times {
   std::vector<double> forward, backward, update, total;
+};
+
+void run(const Options& options) {
+  const ConfigNode cfg = load_config(options.config, options.overrides);
+  const std::array<int64_t, 2> size = parse_size(options.size);
+  const Device device = choose_device(options.device);
+  const PrecisionConfig precision = PrecisionConfig::from(cfg);
+  Trained trained(cfg, precision, device);
+  int64_t classes = 80;
+  for (const auto& [head, count] : trained.model->num_classes_by_head()) classes = std::min(classes, count);
+  Batch batch = random_batch(options.batch, size, classes);
+  batch.img = batch.img.to(device);
+  Times times;
   int64_t flops = 0;
   std::optional<OpProfile> profile;
-  if (with_profile) profile.emplace();
-  for (int step = 0; step <= steps; ++step) {
+  if (options.profile) profile.emplace(device);
+  for (int step = 0; step <= options.steps; ++step) {
+    synchronize(device);
     const int64_t flops_before = dense_flops();
     if (profile) profile->restart();
-    const Clock::time_point start = Clock::now();
-    const Variable loss = model->forward_train(batch).total();
-    const double forward_done = seconds_since(start);
+    const Moment start(device);
+    const Variable loss = trained.model->forward_train(batch).total();
+    const Moment forward_done(device);
     loss.backward();
-    const double backward_done = seconds_since(start);
-    masters.take_grads(/*loss_scale=*/1);
-    optimizer->step();
-    masters.copy_to_model();
-    masters.drop_grads();
-    model->commit_buffers();
-    const double done = seconds_since(start);
-    std::printf("step %d: %.3f s (forward %.3f, backward %.3f, update %.3f), loss %.4f\n", step, done,
-                forward_done, backward_done - forward_done, done - backward_done, loss.value().item());
+    const Moment backward_done(device);
+    trained.update();
+    const Moment done(device);
+    const double forward = forward_done.seconds_since(start),
+                 backward = backward_done.seconds_since(forward_done);
+    const double update = done.seconds_since(backward_done), total = done.seconds_since(start);
+    const double value = loss.value().item();
+    std::printf("step %d: %.4f s (forward %.4f, backward %.4f, update %.4f), loss %.4f\n", step, total,
+                forward, backward, update, value);
     std::fflush(stdout);
+    if (!std::isfinite(value)) throw Error(str_cat("step ", step, ": the loss is ", value));
     if (step == 0) continue;  // the first one allocates and prepares kernels
-    forward.push_back(forward_done);
-    backward.push_back(backward_done - forward_done);
-    update.push_back(done - backward_done);
-    total.push_back(done);
+    times.forward.push_back(forward);
+    times.backward.push_back(backward);
+    times.update.push_back(update);
+    times.total.push_back(total);
     flops = dense_flops() - flops_before;
   }
-  if (profile) profile->print(total.back());
+  const double peak = peak_memory_mib(device);
+  if (profile) profile->print(times.total.back());
   profile.reset();
-  const double rate = dense_rate(precision.dtype);
-  const double step_time = median(total);
+  const double rate = dense_rate(precision.dtype, size, device);
+  const double step_time = median(times.total);
   std::printf(
-      "osprey %s: median step %.3f s (forward %.3f, backward %.3f, update %.3f), peak memory %.0f MiB, %d "
+      "osprey %s on %s: median step %.4f s (forward %.4f, backward %.4f, update %.4f), peak memory %.0f MiB, "
+      "%d "
       "threads\n",
-      name_of(precision.dtype), step_time, median(forward), median(backward), median(update),
-      peak_resident_mib(), num_threads());
+      name_of(precision.dtype), str_cat(device).c_str(), step_time, median(times.forward),
+      median(times.backward), median(times.update), peak, num_threads());
   std::printf(
-      "dense work %.1f GFLOP a step; at the %.0f GFLOP/s of one 3x3 convolution here that is %.3f s: %.0f %% "
+      "dense work %.1f GFLOP a step; at the %.0f GFLOP/s of one 3x3 convolution here that is %.4f s: %.0f %% "
       "of the step\n",
       static_cast<double>(flops) * 1e-9, rate * 1e-9, static_cast<double>(flops) / rate,
       100 * static_cast<double>(flops) / rate / step_time);
@@ -207,18 +294,13 @@ void run(const ConfigNode& cfg, int64_t size, int64_t batch_size, int steps, boo
 
 int main(int argc, char** argv) {
   CLI::App app("Times training steps of a config's model on random images.");
-  std::string config;
-  std::vector<std::string> overrides;
-  int64_t size = 320, batch = 2;
-  int steps = 8;
-  bool profile = false;
-  app.add_option("--config,config", config, "config file")->required();
-  app.add_option("--cfg-options", overrides, "key=value pairs over the config");
-  app.add_option("--size", size, "side of the square images in pixels, a multiple of 32");
-  app.add_option("--batch", batch, "images a step");
-  app.add_option("--steps", steps, "timed steps, after one that is not");
-  app.add_flag("--profile", profile, "print the last step's time by op");
-  return osprey::run_tool(app, argc, argv, [&] {
-    osprey::run(osprey::load_config(config, overrides), size, batch, steps, profile);
-  });
+  osprey::Options options;
+  app.add_option("--config,config", options.config, "config file")->required();
+  app.add_option("--cfg-options", options.overrides, "key=value pairs over the config");
+  app.add_option("--size", options.size, "N or HxW: extents of the images in pixels, multiples of 32");
+  app.add_option("--batch", options.batch, "images a step")->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "timed steps, after one that is not")->check(CLI::PositiveNumber);
+  app.add_flag("--profile", options.profile, "print the last step's time by op");
+  osprey::add_device_flags(app, options.device);
+  return osprey::run_tool(app, argc, argv, [&] { osprey::run(options); });
 }

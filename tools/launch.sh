@@ -1,17 +1,41 @@
 # Sourced by the launchers tools/train, tools/test, ...: builds //tools:NAME_main when something changed, then becomes it.
 
-# Whether this machine has an NVIDIA GPU and a toolkit to build for it.
-osprey_has_gpu() {
-  { [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ]; } &&
-    { [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || [ -x /opt/cuda/bin/nvcc ] || [ -x /usr/lib/cuda/bin/nvcc ]; }
+# Whether this machine has an NVIDIA GPU (the last one: of Windows, seen from its Linux).
+osprey_has_gpu() { [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
+
+# Whether it has a toolkit to build for one; bazel/cuda_toolkit.bzl looks in the same places.
+osprey_has_nvcc() {
+  if [ -n "${CUDA_HOME:-}" ]; then [ -x "$CUDA_HOME/bin/nvcc" ]; return; fi
+  [ -x /usr/local/cuda/bin/nvcc ] || [ -x /opt/cuda/bin/nvcc ] || [ -x /usr/lib/cuda/bin/nvcc ]
+}
+
+# As many compilers at once as there are cores, and 2 GiB of memory for each.
+osprey_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/^MemTotal:/ { print int($2 / 2097152) }' /proc/meminfo)
+  [ "$memory" -lt 1 ] && memory=1
+  echo $((cores < memory ? cores : memory))
+}
+
+# osprey_cuda_flags: what Bazel needs for a build with CUDA, one flag a line.
+osprey_cuda_flags() {
+  echo --config=cuda
+  [ -z "${OSPREY_CUDA_ARCHS:-}" ] || echo "--define=cuda_archs=$OSPREY_CUDA_ARCHS"
 }
 
 # osprey_build TARGET...: brings the targets up to date. Silent when they are; errors of the compiler are shown.
 osprey_build() {
-  local flags=()
+  local flags=("--jobs=$(osprey_jobs)") cuda=()
+  mapfile -t cuda < <(osprey_cuda_flags)
   case "${OSPREY_BUILD:-auto}" in
-    cuda) flags=(--config=cuda) ;;
-    auto) if osprey_has_gpu; then flags=(--config=cuda); fi ;;
+    cuda) flags+=("${cuda[@]}") ;;
+    auto)
+      if osprey_has_gpu && osprey_has_nvcc; then
+        flags+=("${cuda[@]}")
+      elif osprey_has_gpu; then
+        echo "There is a GPU, but no CUDA toolkit: building for the CPU alone (CUDA_HOME says where nvcc is)" >&2
+      fi ;;
     cpu) ;;
     *) echo "OSPREY_BUILD=$OSPREY_BUILD is unknown; allowed: auto, cpu, cuda" >&2; return 2 ;;
   esac

@@ -35,7 +35,8 @@ namespace fs = std::filesystem;
 using Results = std::vector<DetectionResult>;
 
 struct Arguments {
-  std::string config, checkpoint, out, show_dir, device;
+  std::string config, checkpoint, out, show_dir;
+  DeviceFlags device;
   std::vector<std::string> eval, eval_options, cfg_options;
   bool format_only = false;
   double show_score_thr = 0.3;
@@ -57,7 +58,7 @@ void add_options(CLI::App& app, Arguments& args) {
   app.add_option("--show-score-thr", args.show_score_thr, "least score of a drawn detection")
       ->capture_default_str();
   app.add_option("--cfg-options", args.cfg_options, "KEY=VALUE ...: changes to the config");
-  app.add_option("--device", args.device, "cpu | cuda (a GPU when there is one)");
+  add_device_flags(app, args.device);
 }
 
 void check(const Arguments& args) {

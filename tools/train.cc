@@ -11,8 +11,6 @@ namespace {
 struct Flags {
   TrainOptions train;
   int64_t seed = 0;
-  int gpus = 1;
-  std::vector<int> gpu_ids;
   std::string launcher = "none";
   int local_rank = 0;
 };
@@ -28,12 +26,10 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--seed", flags.seed, "random seed; the same seed gives the same weights");
   app.add_flag("--deterministic", flags.train.deterministic,
                "only deterministic kernels (the CPU has no others)");
-  auto* gpus = app.add_option("--gpus", flags.gpus, "number of GPUs");
-  app.add_option("--gpu-ids,--gpu-id", flags.gpu_ids, "ids of the GPUs to use")->excludes(gpus);
+  add_device_flags(app, flags.train);
   app.add_option("--cfg-options,--options", flags.train.cfg_options, "KEY=VALUE ...: changes to the config");
   app.add_option("--launcher", flags.launcher, "none | pytorch | slurm | mpi");
   app.add_option("--local_rank,--local-rank", flags.local_rank, "set by mmdetection's launchers; ignored");
-  app.add_option("--device", flags.train.device, "cpu | cuda (a GPU when there is one)");
   app.add_flag("--check", flags.train.check, "check the config and everything it names, train nothing");
 }
 
@@ -45,13 +41,6 @@ void check_processes(const Flags& flags) {
     throw UserError("--launcher " + flags.launcher + ": this build trains in one process (--launcher none)");
   if (flags.launcher != "none")
     throw UserError("--launcher " + flags.launcher + ": allowed are none, pytorch, slurm, mpi");
-  if (flags.gpus != 1)
-    throw UserError(
-        str_cat("--gpus: must be 1, got ", flags.gpus, ": this build trains in one process on one device"));
-  if (flags.gpu_ids.size() > 1)
-    throw UserError("--gpu-ids: this build trains in one process on one device: give one");
-  if (!flags.gpu_ids.empty() && flags.gpu_ids[0] < 0)
-    throw UserError(str_cat("--gpu-ids: must be >= 0, got ", flags.gpu_ids[0]));
 }
 
 void read_seed(Flags& flags) {

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "tools/device_choice.h"
+
 namespace osprey {
 
 // The command line of tools/train, mmdetection's train.py.
-struct TrainOptions {
+struct TrainOptions : DeviceFlags {
   std::string config;
   std::string work_dir;      // "" : the config's work_dir, else ./work_dirs/<stem of the config>
   std::string resume_from;   // a checkpoint
@@ -17,7 +19,6 @@ struct TrainOptions {
   std::optional<uint64_t> seed;
   bool deterministic = false;
   std::vector<std::string> cfg_options;  // "a.b=1"
-  std::string device;                    // "", cpu or cuda
   bool check = false;                    // build everything, train nothing
 };
 

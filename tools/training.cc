@@ -6,7 +6,9 @@
 #include <random>
 
 #include "core/backend/dense_math.h"
+#include "core/backend/device_backend.h"
 #include "core/base/logging.h"
+#include "core/data/device_loader.h"
 #include "core/io/atomic_file.h"
 #include "core/runner/environment.h"
 #include "core/runner/load_weights.h"
@@ -60,7 +62,7 @@ ConfigNode runner_config(const ConfigNode& config) {
 Training::Training(const TrainOptions& options) : options_(options) {
   config_ = load_plugins(load_config(options.config, options.cfg_options));
   set_log_level(config_.get("log_level", "INFO"));
-  device_ = choose_device(options.device);
+  device_ = choose_device(options);
   choose_paths();
   choose_seed();
   build_data();
@@ -163,6 +165,10 @@ void Training::build_data() {
     const std::shared_ptr<const Dataset> set =
         train ? train_set_ : build_dataset(data["val"].with("pipeline", data["train"]["pipeline"]));
     sources_.push_back(std::make_unique<DataLoader>(set, loader));
+    if (const DeviceBackend* backend = device_backend(device_.type)) {
+      sources_.back() =
+          std::make_unique<DeviceLoader>(std::move(sources_.back()), backend->make_uploader(device_));
+    }
     workflow_.push_back({train, count, sources_.back().get()});
   };
   if (flows.is_null()) return add(true, 1);

@@ -45,7 +45,7 @@ class Training {
   std::shared_ptr<const Dataset> train_set_;
   std::unique_ptr<Detector> model_;
   std::unique_ptr<Runner> runner_;
-  std::vector<std::unique_ptr<DataLoader>> sources_;
+  std::vector<std::unique_ptr<BatchSource>> sources_;
   std::vector<WorkflowStep> workflow_;
 };
 

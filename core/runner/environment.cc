@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "core/backend/device_backend.h"
 #include "core/base/parallel.h"
 #include "core/base/strings.h"
 #include "core/runner/version.h"
@@ -23,6 +24,18 @@ std::string proc_value(const char* file, const std::string& key) {
   return "unknown";
 }
 
+// "\nGPU 0: ...\nCUDA: ...", "" where there are none.
+std::string gpu_info() {
+  const DeviceBackend* backend = device_backend(DeviceType::kCUDA);
+  const int count = device_count(DeviceType::kCUDA);
+  if (backend == nullptr || count == 0) return "";
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += str_cat("\nGPU ", i, ": ", backend->describe({DeviceType::kCUDA, i}));
+  }
+  return text + "\nCUDA: " + backend->versions();
+}
+
 }  // namespace
 
 std::string environment_info() {
@@ -31,8 +44,8 @@ std::string environment_info() {
   return str_cat("system: ", system.sysname, " ", system.release, " ", system.machine,
                  "\nprocessor: ", proc_value("/proc/cpuinfo", "model name"),
                  "\ncores: ", ::sysconf(_SC_NPROCESSORS_ONLN), ", threads used: ", num_threads(),
-                 "\nmemory: ", proc_value("/proc/meminfo", "MemTotal"), "\ncompiler: g++ ", __VERSION__,
-                 "\nOsprey: ", kVersion);
+                 "\nmemory: ", proc_value("/proc/meminfo", "MemTotal"), gpu_info(), "\ncompiler: g++ ",
+                 __VERSION__, "\nOsprey: ", kVersion);
 }
 
 }  // namespace osprey

@@ -210,7 +210,7 @@ TEST(Check, AcceptsWhatTrains) {
 TEST(Check, RefusesFlagsWithoutMeaning) {
   for (const auto& [flags, message] : std::vector<std::pair<std::string, std::string>>{
            {"--seed -1", "--seed: must be >= 0, got -1\n"},
-           {"--gpus 0", "--gpus: must be 1, got 0: this build trains in one process on one device\n"},
+           {"--gpus 0", "--gpus 0: 1 is the only choice; --device cpu uses none\n"},
            {"--gpu-ids -2", "--gpu-ids: must be >= 0, got -2\n"}}) {
     const Outcome outcome = check(str_cat(kConfig, " ", flags));
     EXPECT_EQ(outcome.exit_code, 2) << flags;

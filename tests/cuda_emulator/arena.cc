@@ -51,7 +51,8 @@ std::string Block::describe() const {
   const char* states[] = {"live", "released (queued)", "released"};
   return str_cat(states[static_cast<int>(state)], " block of ", bytes, " bytes at ",
                  static_cast<const void*>(data), " on device ", device,
-                 made_by.empty() ? "" : ", made by " + made_by);
+                 made_by.empty() ? "" : ", made by " + made_by,
+                 made ? "" : ", whose allocation is still queued");
 }
 
 Arena& Arena::get() {
@@ -92,14 +93,15 @@ void* Arena::allocate(size_t bytes, int device) {
   const size_t aligned = round_up(bytes, kAlignment), page_bytes = round_up(aligned, kPage);
   char* pages = place(page_bytes + kPage);  // the page behind stays shut
   char* data = pages + page_bytes - aligned;
-  blocks_.insert_or_assign(
-      data, Block{data, bytes, device, Block::State::kLive, describe_work(), pages, page_bytes});
+  blocks_.insert_or_assign(data, Block{data, bytes, device, Block::State::kLive, describe_work(), pages,
+                                       page_bytes, /*made=*/false});
   used_[device] += page_bytes;
-  if (open_ > 0) protect(pages, page_bytes, PROT_READ | PROT_WRITE);
   return data;
 }
 
-void Arena::poison(const Block& block) {
+void Arena::make(Block& block) {
+  protect(block.pages, block.page_bytes, PROT_READ | PROT_WRITE);
+  block.made = true;
   std::memset(block.data, kPoison, block.bytes);
   std::memset(block.data + block.bytes, kTail, block.pages + block.page_bytes - block.data - block.bytes);
 }
@@ -127,7 +129,9 @@ Block* Arena::find(const void* address) {
 
 void Arena::protect_live(int protection) {
   for (auto& [data, block] : blocks_) {
-    if (block.state != Block::State::kReleased) protect(block.pages, block.page_bytes, protection);
+    if (block.made && block.state != Block::State::kReleased) {
+      protect(block.pages, block.page_bytes, protection);
+    }
   }
 }
 

@@ -19,6 +19,7 @@ struct Block {
   std::string made_by;
   char* pages;  // the whole pages that hold it
   size_t page_bytes;
+  bool made;  // its allocation, a point in a stream's work as its release is, has had its turn; shut before
 
   std::string describe() const;
 };
@@ -28,12 +29,12 @@ class Arena {
   // One for the process; installs the fault handler on first use.
   static Arena& get();
 
-  // 256-byte aligned as cudaMalloc's, ending at the end of a page. Contents undefined; see poison().
+  // 256-byte aligned as cudaMalloc's, ending at the end of a page.
   void* allocate(size_t bytes, int device);
+  // The allocation's turn has come. Fills the block with bytes that are NaN in every floating dtype, and its
+  // tail with a mark that release() checks. Requires an open arena.
+  void make(Block& block);
   void release(Block& block);
-  // Fills a block with bytes that are NaN in every floating dtype, and its tail with a mark that release()
-  // checks. Requires an open arena.
-  static void poison(const Block& block);
 
   bool contains(const void* address) const;
   // The block, past or present, that holds the address (its end included); null for none.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -9,6 +11,8 @@ namespace osprey::emulator {
 struct Machine {
   int devices = 2;
   int capability_major = 9, capability_minor = 0;
+  int driver_version = CUDART_VERSION;  // as cudaDriverGetVersion tells it; 0: none is installed
+  bool memory_pools = true;
   size_t memory_bytes = size_t{6} << 30;  // of each device
 };
 Machine& machine();

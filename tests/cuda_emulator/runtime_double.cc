@@ -1,33 +1,23 @@
 #include <cuda_runtime.h>
 
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include "core/base/strings.h"
 #include "tests/cuda_emulator/arena.h"
 #include "tests/cuda_emulator/emulator.h"
 #include "tests/cuda_emulator/fail.h"
-#include "tests/cuda_emulator/handles.h"
-#include "tests/cuda_emulator/pinned.h"
-#include "tests/cuda_emulator/streams.h"
+#include "tests/cuda_emulator/runtime_state.h"
 
-// The calls of the CUDA runtime that Osprey makes. Misuse for which the documentation names a status gets
-// that status; what it calls undefined fails.
+// The calls of the CUDA runtime that Osprey makes: here devices and errors, in stream_double.cc streams and
+// events, in memory_double.cc memory and copies. Misuse for which the documentation names a status gets that
+// status; what it calls undefined fails.
 namespace osprey::emulator {
 namespace {
 
 thread_local int device_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
-Handles<Stream>& streams() {
-  static auto& handles = *new Handles<Stream>;
-  return handles;
-}
-Handles<Event>& events() {
-  static auto& handles = *new Handles<Event>;
-  return handles;
-}
+}  // namespace
 
 cudaError_t report(cudaError_t status) {
   if (status != cudaSuccess && status != cudaErrorNotReady) last_error = status;
@@ -36,98 +26,7 @@ cudaError_t report(cudaError_t status) {
 
 bool valid_device(int device) { return device >= 0 && device < machine().devices; }
 
-// The pool's handle is its device, counted from one.
-int device_of_pool(cudaMemPool_t pool) { return static_cast<int>(reinterpret_cast<intptr_t>(pool)) - 1; }
-
-enum class Place { kDevice, kPinned, kPageable };
-
-Place place_of(const void* data) {
-  if (Arena::get().contains(data)) return Place::kDevice;
-  return is_pinned(data) ? Place::kPinned : Place::kPageable;
-}
-
-bool kind_matches(cudaMemcpyKind kind, Place target, Place source) {
-  const bool to_device = target == Place::kDevice, from_device = source == Place::kDevice;
-  switch (kind) {
-    case cudaMemcpyHostToDevice:
-      return to_device && !from_device;
-    case cudaMemcpyDeviceToHost:
-      return !to_device && from_device;
-    case cudaMemcpyDeviceToDevice:
-      return to_device && from_device;
-    case cudaMemcpyDefault:
-      return to_device || from_device;
-    default:
-      return false;
-  }
-}
-
-// One side of a queued copy. Pinned memory is shut from now until the copy runs.
-class CopySide {
- public:
-  CopySide(const void* data, size_t bytes, bool writes, const Stream& stream, const char* argument)
-      : data_(data), writes_(writes), place_(place_of(data)) {
-    if (place_ == Place::kDevice) {
-      require_device_memory(data, bytes, stream, "cudaMemcpyAsync", argument);
-    } else if (place_ == Place::kPinned) {
-      if (!PinnedMemory::get().contains(data, bytes)) {
-        fail(str_cat("cudaMemcpyAsync: ", argument, " leaves its pinned block"));
-      }
-      PinnedMemory::get().begin_copy(data, writes);
-    }
-  }
-  void finish() const {
-    if (place_ == Place::kPinned) PinnedMemory::get().finish_copy(data_, writes_);
-  }
-  Place place() const { return place_; }
-
- private:
-  const void* data_;
-  bool writes_;
-  Place place_;
-};
-
-cudaError_t copy(void* target, const void* source, size_t bytes, Stream& stream) {
-  if (bytes == 0) return cudaSuccess;
-  const CopySide to(target, bytes, true, stream, "dst"), from(source, bytes, false, stream, "src");
-  // The documentation: from pageable memory the copy is staged before the call returns, to pageable memory it
-  // is complete.
-  if (from.place() == Place::kPageable) {
-    ++counts().pageable_copies;
-    const char* begin = static_cast<const char*>(source);
-    enqueue(stream, "cudaMemcpyAsync", [to, target, staged = std::vector<char>(begin, begin + bytes)] {
-      to.finish();
-      std::memcpy(target, staged.data(), staged.size());
-    });
-    return cudaSuccess;
-  }
-  enqueue(stream, "cudaMemcpyAsync", [to, from, target, source, bytes] {
-    to.finish();
-    from.finish();
-    std::memmove(target, source, bytes);
-  });
-  if (to.place() == Place::kPageable) {
-    ++counts().pageable_copies;
-    drain(stream);
-  }
-  return cudaSuccess;
-}
-
-}  // namespace
-
 int current_device() { return device_of_thread; }
-
-Stream& stream_of(cudaStream_t handle, const char* call) {
-  if (handle == nullptr)
-    fail(str_cat(call, ": the default stream synchronises with everything; ops must not use it"));
-  Stream* stream = streams().find(handle);
-  if (stream == nullptr) fail(str_cat(call, ": stream ", handle, " was destroyed or never made"));
-  if (stream->device != device_of_thread) {
-    fail(str_cat(call, ": a stream of device ", stream->device, " while device ", device_of_thread,
-                 " is the thread's current one"));
-  }
-  return *stream;
-}
 
 }  // namespace osprey::emulator
 
@@ -136,7 +35,19 @@ using osprey::str_cat;
 
 #define LOCK const std::lock_guard lock(driver_mutex())
 
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = machine().driver_version;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  if (machine().driver_version < CUDART_VERSION) return report(cudaErrorInsufficientDriver);
   *count = machine().devices;
   return report(machine().devices > 0 ? cudaSuccess : cudaErrorNoDevice);
 }
@@ -160,6 +71,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
       *value = machine().capability_minor;
+      return cudaSuccess;
+    case cudaDevAttrMemoryPoolsSupported:
+      *value = machine().memory_pools;
       return cudaSuccess;
     default:
       fail(str_cat("cudaDeviceGetAttribute: the double does not know attribute ",
@@ -213,6 +127,10 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidDevice";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
     case cudaErrorInvalidResourceHandle:
       return "cudaErrorInvalidResourceHandle";
     case cudaErrorInvalidMemcpyDirection:
@@ -225,182 +143,3 @@ const char* cudaGetErrorName(cudaError_t error) {
 }
 
 const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
-
-// --- Streams and events ---
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  LOCK;
-  // A blocking stream would wait for the default stream.
-  if (flags != cudaStreamNonBlocking) return report(cudaErrorInvalidValue);
-  *stream = reinterpret_cast<cudaStream_t>(streams().make({device_of_thread, {}}));
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  LOCK;
-  Stream* found = streams().find(stream);
-  if (found == nullptr) return report(cudaErrorInvalidResourceHandle);
-  drain(*found);  // the documentation: its resources go once its work is complete
-  streams().destroy(stream);
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  LOCK;
-  Stream* found = streams().find(stream);
-  if (found == nullptr) return report(cudaErrorInvalidResourceHandle);
-  ++counts().waits;
-  drain(*found);
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  LOCK;
-  *event = reinterpret_cast<cudaEvent_t>(events().make({device_of_thread}));
-  return cudaSuccess;
-}
-
-// The event's object stays: queued work may refer to it, and its handle then reads as destroyed.
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  LOCK;
-  Event* found = events().find(event);
-  if (found == nullptr || found->device < 0) return report(cudaErrorInvalidResourceHandle);
-  found->device = -1;
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  LOCK;
-  Event* found = events().find(event);
-  Stream* on = streams().find(stream);
-  if (found == nullptr || on == nullptr || found->device != on->device) {
-    return report(cudaErrorInvalidResourceHandle);
-  }
-  found->stream = on;
-  const uint64_t record = ++found->recorded;
-  enqueue(*on, "cudaEventRecord", [found, record] { found->reached = std::max(found->reached, record); });
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  LOCK;
-  Event* found = events().find(event);
-  Stream* waiting = streams().find(stream);
-  if (found == nullptr || found->device < 0 || waiting == nullptr)
-    return report(cudaErrorInvalidResourceHandle);
-  if (flags != 0) return report(cudaErrorInvalidValue);
-  if (found->recorded > found->reached) {
-    enqueue(*waiting, "cudaStreamWaitEvent",
-            [found, record = found->recorded] { drain_until(*found, record); });
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  LOCK;
-  Event* found = events().find(event);
-  if (found == nullptr || found->device < 0) return report(cudaErrorInvalidResourceHandle);
-  return found->reached == found->recorded ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  LOCK;
-  Event* found = events().find(event);
-  if (found == nullptr || found->device < 0) return report(cudaErrorInvalidResourceHandle);
-  ++counts().waits;
-  drain_until(*found, found->recorded);
-  return cudaSuccess;
-}
-
-// --- Memory ---
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  if (!valid_device(device)) return report(cudaErrorInvalidDevice);
-  *pool = reinterpret_cast<cudaMemPool_t>(static_cast<intptr_t>(device) + 1);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  if (!valid_device(device_of_pool(pool)) || value == nullptr) return report(cudaErrorInvalidValue);
-  return report(attribute == cudaMemPoolAttrReleaseThreshold ? cudaSuccess : cudaErrorInvalidValue);
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  LOCK;
-  const int device = device_of_pool(pool);
-  if (!valid_device(device) || value == nullptr || attribute != cudaMemPoolAttrReservedMemCurrent) {
-    return report(cudaErrorInvalidValue);
-  }
-  *static_cast<uint64_t*>(value) = Arena::get().used_bytes(device);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
-  return report(valid_device(device_of_pool(pool)) ? cudaSuccess : cudaErrorInvalidValue);
-}
-
-cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t handle) {
-  LOCK;
-  Stream& stream = stream_of(handle, "cudaMallocAsync");
-  if (data == nullptr || bytes == 0) return report(cudaErrorInvalidValue);
-  if (Arena::get().used_bytes(stream.device) + bytes > machine().memory_bytes) {
-    return report(cudaErrorMemoryAllocation);
-  }
-  *data = Arena::get().allocate(bytes, stream.device);
-  const Block block = *Arena::get().find(*data);
-  enqueue(stream, "cudaMallocAsync", [block] { Arena::poison(block); });
-  return cudaSuccess;
-}
-
-cudaError_t cudaFreeAsync(void* data, cudaStream_t handle) {
-  LOCK;
-  // Tensors release their memory from any thread, whatever device it has selected.
-  Stream* stream = streams().find(handle);
-  if (stream == nullptr) fail("cudaFreeAsync: the stream was destroyed or is the default stream");
-  Block* block = Arena::get().find(data);
-  if (block == nullptr || block->data != data)
-    fail(str_cat("cudaFreeAsync: ", data, " is not an allocation"));
-  if (block->state != Block::State::kLive) fail(str_cat("cudaFreeAsync: twice for a ", block->describe()));
-  block->state = Block::State::kReleasing;
-  enqueue(*stream, "cudaFreeAsync", [block] { Arena::get().release(*block); });
-  return cudaSuccess;
-}
-
-cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned flags) {
-  LOCK;
-  if (data == nullptr || flags != cudaHostAllocDefault) return report(cudaErrorInvalidValue);
-  *data = PinnedMemory::get().allocate(bytes);
-  return report(*data ? cudaSuccess : cudaErrorMemoryAllocation);
-}
-
-cudaError_t cudaFreeHost(void* data) {
-  LOCK;
-  return report(PinnedMemory::get().release(data) ? cudaSuccess : cudaErrorInvalidValue);
-}
-
-cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t handle) {
-  LOCK;
-  Stream& stream = stream_of(handle, "cudaMemcpyAsync");
-  if (!kind_matches(kind, place_of(target), place_of(source))) return report(cudaErrorInvalidMemcpyDirection);
-  return report(copy(target, source, bytes, stream));
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* source, int source_device,
-                                size_t bytes, cudaStream_t handle) {
-  LOCK;
-  Stream& stream = stream_of(handle, "cudaMemcpyPeerAsync");
-  if (!valid_device(target_device) || !valid_device(source_device)) return report(cudaErrorInvalidDevice);
-  require_device_memory(target, bytes, {target_device, {}}, "cudaMemcpyPeerAsync", "dst");
-  require_device_memory(source, bytes, {source_device, {}}, "cudaMemcpyPeerAsync", "src");
-  enqueue(stream, "cudaMemcpyPeerAsync", [=] { std::memmove(target, source, bytes); });
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t handle) {
-  LOCK;
-  Stream& stream = stream_of(handle, "cudaMemsetAsync");
-  require_device_memory(data, bytes, stream, "cudaMemsetAsync", "devPtr");
-  enqueue(stream, "cudaMemsetAsync", [=] { std::memset(data, value, bytes); });
-  return cudaSuccess;
-}

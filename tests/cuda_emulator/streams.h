@@ -26,8 +26,10 @@ struct Stream {
 
 struct Event {
   int device;
+  bool timing;
   Stream* stream = nullptr;            // of the last record
   uint64_t recorded = 0, reached = 0;  // counts of records
+  double seconds = 0;                  // host time when it was last reached
 };
 
 // One lock around the whole emulated driver.

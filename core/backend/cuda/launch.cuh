@@ -56,16 +56,22 @@ __global__ void rows_kernel(int64_t rows, int64_t channels, F f) {
   }
 }
 
+// The op's own name is in the work context; the extents are here.
+inline void check_launch(int64_t rows, int64_t channels) {
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess) check_cuda(status, str_cat("launch over ", rows, " x ", channels).c_str());
+}
+
 template <typename F>
 void launch(Device device, int64_t n, const F& f) {
   for_kernel<<<blocks_for(n), kThreads, 0, current_stream(device)>>>(n, f);
-  OSPREY_CUDA(cudaGetLastError());
+  check_launch(n, 1);
 }
 
 template <typename F>
 void launch_rows(Device device, int64_t rows, int64_t channels, const F& f) {
   rows_kernel<<<blocks_for(rows * channels), kThreads, 0, current_stream(device)>>>(rows, channels, f);
-  OSPREY_CUDA(cudaGetLastError());
+  check_launch(rows, channels);
 }
 
 // Through atomic_add.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -19,6 +20,16 @@ std::string readable(int64_t bytes) {
   const double mib = static_cast<double>(bytes) / (1 << 20);
   std::snprintf(text, sizeof text, mib < 1024 ? "%.1f MiB" : "%.2f GiB", mib < 1024 ? mib : mib / 1024);
   return text;
+}
+
+// OSPREY_CUDA_POISON=1: every byte of fresh memory is 0xFF, a NaN in each floating dtype, so that the result
+// of a kernel that reads what nobody wrote shows it.
+bool poisons_fresh_memory() {
+  static const bool poisons = [] {
+    const char* value = std::getenv("OSPREY_CUDA_POISON");
+    return value != nullptr && std::string(value) != "" && std::string(value) != "0";
+  }();
+  return poisons;
 }
 
 // One device's pool and the blocks that are out.
@@ -46,6 +57,7 @@ class Pool {
       throw OutOfMemory(explain(bytes));
     }
     check_cuda(status, "cudaMallocAsync");
+    if (poisons_fresh_memory()) OSPREY_CUDA(cudaMemsetAsync(data, 0xFF, bytes, stream));
     note(data, {static_cast<int64_t>(bytes), stream, owner()});
     return data;
   }

@@ -6,7 +6,7 @@
 // handed out again as soon as the work before its release is through. The driver's memory pool does the
 // caching (its virtual addressing leaves no fragments behind); here it is told to keep what it has, and every
 // block is accounted for, so that an out-of-memory error can say who holds what. The CUDA backend registers
-// this as the allocator of tensors.
+// this as the allocator of tensors. With OSPREY_CUDA_POISON=1 in the environment fresh blocks hold NaN.
 namespace osprey {
 
 // `bytes` > 0, on the thread's current stream of `device`, 256-byte aligned. Throws OutOfMemory naming the

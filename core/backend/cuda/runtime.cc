@@ -2,14 +2,15 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 
+#include "core/backend/cuda/architectures.h"
 #include "core/base/work_context.h"
 
 namespace osprey {
 namespace {
 
 constexpr int kMaxDevices = 64;
-constexpr int kOldestArchitecture = 8;  // bazel/cuda_library.bzl compiles for sm_80 and newer
 
 // One stream per thread and device, made on first use. They live as long as the process: tensors in static
 // storage release their memory to them after any destructor of ours has run.
@@ -23,6 +24,37 @@ cudaStream_t make_stream(Device device) {
   return stream;
 }
 
+// Errors of a kernel's execution reach the host with some later, innocent call.
+bool is_of_earlier_work(cudaError_t status) {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// " (CUDA_VISIBLE_DEVICES=2,3 hides others)", "" when it is not set.
+std::string visibility() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible ? str_cat(" (CUDA_VISIBLE_DEVICES=", visible, " hides others)") : "";
+}
+
+// "13.0" for 13000.
+std::string cuda_version(int version) { return str_cat(version / 1000, ".", version % 1000 / 10); }
+
+int attribute(cudaDeviceAttr which, Device device) {
+  int value = 0;
+  OSPREY_CUDA(cudaDeviceGetAttribute(&value, which, device.index));
+  return value;
+}
+
 }  // namespace
 
 void check_cuda(cudaError_t status, const char* call) {
@@ -30,26 +62,62 @@ void check_cuda(cudaError_t status, const char* call) {
   (void)cudaGetLastError();  // reported here: the check after the next launch must not find it again
   const std::string work = describe_work();
   throw Error(str_cat(call, ": ", cudaGetErrorName(status), ": ", cudaGetErrorString(status),
-                      work.empty() ? "" : " (" + work + ")"));
+                      work.empty() ? "" : " (" + work + ")",
+                      is_of_earlier_work(status)
+                          ? "; a kernel launched earlier failed: CUDA_LAUNCH_BLOCKING=1 "
+                            "in the environment shows which"
+                          : ""));
 }
 
 int cuda_device_count() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  (void)cudaGetLastError();
+  return 0;
+}
+
+std::string cuda_problem() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return "";
+  (void)cudaGetLastError();
+  int driver = 0, runtime = 0;
+  OSPREY_CUDA(cudaDriverGetVersion(&driver));  // 0 without a driver
+  OSPREY_CUDA(cudaRuntimeGetVersion(&runtime));
+  if (driver == 0) return "no NVIDIA driver is installed";
+  if (status == cudaErrorInsufficientDriver) {
+    return str_cat("the NVIDIA driver is too old: it supports CUDA ", cuda_version(driver),
+                   ", this build needs ", cuda_version(runtime),
+                   "; update the driver, or build with an older toolkit (CUDA_HOME)");
+  }
+  if (status == cudaSuccess || status == cudaErrorNoDevice) {
+    return str_cat("the NVIDIA driver shows no GPU", visibility());
+  }
+  return str_cat("the NVIDIA driver does not work: ", cudaGetErrorName(status), ": ",
+                 cudaGetErrorString(status));
 }
 
 void require_cuda_device(Device device) {
   const int count = cuda_device_count();
+  if (count == 0)
+    throw UserError(str_cat("device ", device, ": ", cuda_problem(), "; --device cpu works everywhere"));
   if (device.index < 0 || device.index >= count) {
-    throw UserError(count == 0 ? str_cat("device ", device, ": no usable GPU or driver; use --device cpu")
-                               : str_cat("device ", device, ": this machine has cuda:0 to cuda:", count - 1));
+    throw UserError(str_cat("device ", device, ": this machine has ",
+                            count == 1 ? std::string("cuda:0 alone") : str_cat("cuda:0 to cuda:", count - 1),
+                            visibility()));
   }
-  int major = 0, minor = 0;
-  OSPREY_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
-  OSPREY_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
-  if (major < kOldestArchitecture) {
+  const int major = attribute(cudaDevAttrComputeCapabilityMajor, device);
+  const int minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
+  if (!kernels_run_on(major, minor)) {
     throw UserError(str_cat("device ", device, ": compute capability ", major, ".", minor,
-                            ", this build needs ", kOldestArchitecture, ".0 (Ampere) or higher"));
+                            ", but this build's kernels are for ", describe_architectures(),
+                            "; build for it with OSPREY_CUDA_ARCHS=sm_", major, minor));
+  }
+  if (attribute(cudaDevAttrMemoryPoolsSupported, device) == 0) {
+    throw UserError(
+        str_cat("device ", device,
+                ": no memory pools here (cudaDevAttrMemoryPoolsSupported), which all memory comes from; "
+                "a virtual GPU may be set up without them"));
   }
 }
 
@@ -75,8 +143,9 @@ CudaStream::~CudaStream() {
   (void)cudaStreamDestroy(stream_);
 }
 
+// A thread that only ever works under guards gets no stream of its own.
 StreamGuard::StreamGuard(const CudaStream& stream)
-    : device_(stream.device()), previous_(current_stream(stream.device())) {
+    : device_(stream.device()), previous_(current_stream_or_null(stream.device())) {
   streams[device_.index] = stream.get();
 }
 

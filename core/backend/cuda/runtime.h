@@ -8,14 +8,18 @@
 
 namespace osprey {
 
-// Throws Error "call: status text (op in module)" when a runtime call failed.
+// Throws Error "call: status text (op in module)" when a runtime call failed. A kernel that failed while it
+// ran is reported by whatever call comes next; the message then says how to find it.
 void check_cuda(cudaError_t status, const char* call);
 #define OSPREY_CUDA(call) ::osprey::check_cuda((call), #call)
 
 // Number of GPUs that the driver shows; 0 without a driver.
 int cuda_device_count();
-// Throws UserError unless the device exists and can run the kernels of this build: compute capability 8.0
-// (Ampere) or higher.
+// Why there are none: "no NVIDIA driver is installed", "the driver is too old ...", CUDA_VISIBLE_DEVICES; ""
+// when there are some.
+std::string cuda_problem();
+// Throws UserError unless the device exists and can run this build: its kernels (architectures.h) and memory
+// pools.
 void require_cuda_device(Device device);
 
 // The stream that this thread's work for `device` goes to; a thread gets one of its own on first use. Also
