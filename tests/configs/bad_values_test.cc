@@ -211,7 +211,7 @@ TEST(Check, RefusesFlagsWithoutMeaning) {
   for (const auto& [flags, message] : std::vector<std::pair<std::string, std::string>>{
            {"--seed -1", "--seed: must be >= 0, got -1\n"},
            {"--gpus 0", "--gpus 0: 1 is the only choice; --device cpu uses none\n"},
-           {"--gpu-ids -2", "--gpu-ids: must be >= 0, got -2\n"}}) {
+           {"--gpu-ids -2", "--gpu-ids -2: ids begin with 0\n"}}) {
     const Outcome outcome = check(str_cat(kConfig, " ", flags));
     EXPECT_EQ(outcome.exit_code, 2) << flags;
     EXPECT_EQ(outcome.output, message);
