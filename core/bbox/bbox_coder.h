@@ -9,7 +9,8 @@
 
 namespace osprey {
 
-// Turns boxes into regression targets and back. Halves are widened: box arithmetic is always f32.
+// Turns boxes into regression targets and back. Halves are widened: box arithmetic is always f32. Results are
+// on the device of `bboxes` (encode) and of `deltas` (decode).
 class BBoxCoder {
  public:
   virtual ~BBoxCoder() = default;

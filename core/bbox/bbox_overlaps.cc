@@ -4,8 +4,12 @@
 
 #include "core/base/parallel.h"
 #include "core/bbox/box_columns.h"
+#include "core/bbox/overlap_kernel.h"
 
 namespace osprey {
+
+DeviceKernel<void(const Tensor&, const Tensor&, OverlapMode, bool, float, Tensor&)> bbox_overlaps_kernel(
+    "bbox_overlaps");
 
 namespace {
 
@@ -29,17 +33,34 @@ Tensor pairwise(const BoxColumns& a, const BoxColumns& b, OverlapMode mode, floa
 }
 
 Tensor of_equal_rows(const BoxColumns& a, const BoxColumns& b, OverlapMode mode, float eps) {
-  OSPREY_REQUIRE(a.size() == b.size(), "bbox_overlaps: aligned boxes must be as many on both sides, got ",
-                 a.size(), " and ", b.size());
   Tensor overlaps({a.size()}, DType::kF32);
   float* out = overlaps.mutable_data<float>();
   for (int64_t i = 0; i < a.size(); ++i) overlap_row(a, i, b, i, i + 1, mode, eps, out + i);
   return overlaps;
 }
 
+Tensor on_device(const Tensor& a, const Tensor& b, OverlapMode mode, bool aligned, float eps) {
+  const Device device = a.device();
+  Tensor overlaps(aligned ? Shape{a.dim(0)} : Shape{a.dim(0), b.dim(0)}, DType::kF32, device);
+  if (overlaps.empty()) return overlaps;
+  bbox_overlaps_kernel(device, a.to(DType::kF32), b.to(device).to(DType::kF32), mode, aligned, eps, overlaps);
+  return overlaps;
+}
+
+void require_boxes(const Tensor& boxes) {
+  OSPREY_REQUIRE(boxes.rank() == 2 && boxes.dim(1) == 4, "bbox_overlaps: boxes must be (n, 4), got ",
+                 to_string(boxes.shape()));
+}
+
 }  // namespace
 
 Tensor bbox_overlaps(const Tensor& a, const Tensor& b, OverlapMode mode, bool aligned, double eps) {
+  require_boxes(a);
+  require_boxes(b);
+  OSPREY_REQUIRE(!aligned || a.dim(0) == b.dim(0),
+                 "bbox_overlaps: aligned boxes must be as many on both sides, got ", a.dim(0), " and ",
+                 b.dim(0));
+  if (a.device().is_cuda()) return on_device(a, b, mode, aligned, static_cast<float>(eps));
   const BoxColumns rows(a), columns(b);
   const float floor = static_cast<float>(eps);
   return aligned ? of_equal_rows(rows, columns, mode, floor) : pairwise(rows, columns, mode, floor);

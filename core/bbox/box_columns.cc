@@ -1,39 +1,24 @@
 #include "core/bbox/box_columns.h"
 
+#include "core/bbox/overlap_kernel.h"
+
 namespace osprey {
 
 namespace {
-
-// On a NaN these return their second argument; a NaN in the first one reaches the result through its area.
-inline float lesser(float a, float b) { return a < b ? a : b; }
-inline float greater(float a, float b) { return a > b ? a : b; }
-inline float at_least(float floor, float x) { return x < floor ? floor : x; }
 
 // Everything inlined and free of branches: one vector division per eight pairs.
 template <OverlapMode mode>
 void overlap_row_as(const BoxColumns& rows, int64_t i, const BoxColumns& columns, int64_t begin, int64_t end,
                     float eps, float* out) {
-  const float x1 = rows.x1[i], y1 = rows.y1[i], x2 = rows.x2[i], y2 = rows.y2[i], area = rows.area[i];
-  const float* bx1 = columns.x1.data() + begin;
-  const float* by1 = columns.y1.data() + begin;
-  const float* bx2 = columns.x2.data() + begin;
-  const float* by2 = columns.y2.data() + begin;
-  const float* barea = columns.area.data() + begin;
+  const BoxEdges row{rows.x1[i], rows.y1[i], rows.x2[i], rows.y2[i], rows.area[i]};
+  const float* x1 = columns.x1.data() + begin;
+  const float* y1 = columns.y1.data() + begin;
+  const float* x2 = columns.x2.data() + begin;
+  const float* y2 = columns.y2.data() + begin;
+  const float* area = columns.area.data() + begin;
 #pragma omp simd
   for (int64_t j = 0; j < end - begin; ++j) {
-    const float w = at_least(0, lesser(x2, bx2[j]) - greater(x1, bx1[j]));
-    const float h = at_least(0, lesser(y2, by2[j]) - greater(y1, by1[j]));
-    const float overlap = w * h;
-    const float covered = mode == OverlapMode::kIoF ? area : area + barea[j] - overlap;
-    const float whole = at_least(eps, covered);
-    float value = overlap / whole;
-    if constexpr (mode == OverlapMode::kGIoU) {
-      const float hull_w = at_least(0, greater(x2, bx2[j]) - lesser(x1, bx1[j]));
-      const float hull_h = at_least(0, greater(y2, by2[j]) - lesser(y1, by1[j]));
-      const float hull = at_least(eps, hull_w * hull_h);
-      value -= (hull - whole) / hull;
-    }
-    out[j] = value;
+    out[j] = box_overlap<mode>(row, {x1[j], y1[j], x2[j], y2[j], area[j]}, eps);
   }
 }
 

@@ -4,6 +4,9 @@
 
 namespace osprey {
 
+struct BoxLimits;
+struct DeltaNormalisation;
+
 // Girshick et al. 2014 (R-CNN), appendix C: dx, dy relative to the width and height, dw, dh as logarithms;
 // normalised by target_means, target_stds. Decoding clamps |dw|, |dh| to |ln(16 / 1000)| after undoing the
 // normalisation; the shift of the centre is not clamped. A ground truth without width or height encodes to
@@ -20,13 +23,10 @@ class DeltaXYWHBBoxCoder final : public BBoxCoder {
                   std::optional<std::array<int64_t, 2>> max_shape) const override;
 
  private:
-  struct Limits {  // of the corners: [low, right] x [low, bottom]
-    float low, right, bottom;
-  };
-  Limits limits_of(const std::optional<std::array<int64_t, 2>>& max_shape) const;
-  Tensor decode_grad(const Tensor& bboxes, const Tensor& deltas, const Limits& limits,
+  BoxLimits limits_of(const std::optional<std::array<int64_t, 2>>& max_shape) const;
+  Tensor decode_grad(const Tensor& bboxes, const Tensor& deltas, const BoxLimits& limits,
                      const Tensor& grad) const;
-  std::array<float, 4> denormalised(const float* delta) const;
+  DeltaNormalisation normalisation() const;
 
   std::array<float, 4> means_, stds_;
   bool clip_border_;

@@ -5,14 +5,16 @@
 
 #include "core/base/parallel.h"
 #include "core/bbox/box_columns.h"
+#include "core/bbox/max_iou_kernel.h"
 
 namespace osprey {
+
+DeviceKernel<void(MaxIoUArgs&)> max_iou_assign_kernel("MaxIoUAssigner");
 
 namespace {
 
 constexpr int64_t kTile = 1024;  // boxes; a tile's coordinates and overlaps stay in the first-level cache
-constexpr float kEps = 1e-6f;
-constexpr float kNone = -std::numeric_limits<float>::infinity();  // below every overlap; also "all were NaN"
+constexpr float kEps = kIoUEps, kNone = kNoOverlap;
 
 int64_t tiles_of(int64_t n) { return (n + kTile - 1) / kTile; }
 
@@ -111,6 +113,7 @@ AssignResult MaxIoUAssigner::assign(const Tensor& bboxes, const Tensor& gt_bboxe
   const int64_t n = bboxes.dim(0), k = gt_bboxes.dim(0);
   OSPREY_REQUIRE(!gt_labels.defined() || gt_labels.numel() == k, "MaxIoUAssigner: ", k, " gt_bboxes, but ",
                  gt_labels.numel(), " gt_labels");
+  if (bboxes.device().is_cuda()) return assign_on_device(bboxes, gt_bboxes, gt_bboxes_ignore, gt_labels);
   const int64_t background = k == 0 ? 0 : -1;
   AssignResult result{k,
                       Tensor::full({n}, static_cast<double>(background), DType::kI64),
@@ -124,6 +127,38 @@ AssignResult MaxIoUAssigner::assign(const Tensor& bboxes, const Tensor& gt_bboxe
     if (match_low_quality_) assign_low_quality(overlaps, result);
   }
   if (gt_labels.defined()) result.labels = labels_of(result.gt_inds, gt_labels);
+  return result;
+}
+
+AssignResult MaxIoUAssigner::assign_on_device(const Tensor& bboxes, const Tensor& gt_bboxes,
+                                              const Tensor& gt_bboxes_ignore, const Tensor& gt_labels) const {
+  const Device device = bboxes.device();
+  const int64_t n = bboxes.dim(0), k = gt_bboxes.dim(0);
+  const auto boxes_there = [&](const Tensor& boxes) {
+    OSPREY_REQUIRE(boxes.rank() == 2 && boxes.dim(1) == 4, "boxes must be (n, 4), got ",
+                   to_string(boxes.shape()));
+    return boxes.to(device).to(DType::kF32);
+  };
+  const bool labelled = gt_labels.defined();
+  AssignResult result{k, Tensor({n}, DType::kI64, device), Tensor({n}, DType::kF32, device),
+                      labelled ? Tensor({n}, DType::kI64, device) : Tensor()};
+  if (k == 0) {
+    result.gt_inds.fill(0);
+    result.max_overlaps.fill(0);
+    if (labelled) result.labels.fill(-1);
+    return result;
+  }
+  const bool may_ignore = ignore_iof_thr_ > 0 && gt_bboxes_ignore.defined() && !gt_bboxes_ignore.empty();
+  MaxIoUArgs args{{pos_iou_thr_, neg_iou_low_, neg_iou_high_, min_pos_iou_, ignore_iof_thr_,
+                   gt_max_assign_all_, ignore_wrt_candidates_, match_low_quality_},
+                  boxes_there(bboxes),
+                  boxes_there(gt_bboxes),
+                  may_ignore ? boxes_there(gt_bboxes_ignore) : Tensor(),
+                  labelled ? gt_labels.to(DType::kI64).to(device) : Tensor(),
+                  result.gt_inds,
+                  result.max_overlaps,
+                  result.labels};
+  if (n > 0) max_iou_assign_kernel(device, args);
   return result;
 }
 

@@ -27,6 +27,8 @@ class MaxIoUAssigner final : public BBoxAssigner {
 
  private:
   struct Overlaps;
+  AssignResult assign_on_device(const Tensor& bboxes, const Tensor& gt_bboxes, const Tensor& gt_bboxes_ignore,
+                                const Tensor& gt_labels) const;
   std::vector<uint8_t> find_ignored(const BoxColumns& boxes, const Tensor& gt_bboxes_ignore) const;
   void assign_by_threshold(const Overlaps& overlaps, AssignResult& result) const;
   void assign_low_quality(const Overlaps& overlaps, AssignResult& result) const;

@@ -10,12 +10,12 @@
 
 namespace osprey {
 
-// The boxes of one image that take part in a loss.
+// The boxes of one image that take part in a loss. On the device of the boxes, but for pos_is_gt.
 struct SamplingResult {
   // i64, ascending, into the boxes (with ground truths prepended when they were added)
   Tensor pos_inds, neg_inds;
   Tensor pos_bboxes, neg_bboxes;  // f32 (p, 4), (q, 4)
-  Tensor pos_is_gt;               // u8 (p)
+  Tensor pos_is_gt;               // u8 (p), on the CPU
   Tensor pos_assigned_gt_inds;    // i64 (p), 0-based
   Tensor pos_gt_bboxes;           // f32 (p, 4)
   Tensor pos_gt_labels;           // i64 (p) or undefined
@@ -46,7 +46,8 @@ class BBoxSampler {
 
 OSPREY_DECLARE_REGISTRY(BBoxSampler);
 
-// --- For the implementations of samplers.
+// --- For the implementations of samplers. With boxes on CUDA these work as on the CPU, after one wait for
+// the assignment; device_samples.h has what needs no more than its numbers.
 
 // The boxes that a sampler chooses among.
 struct SamplingCandidates {

@@ -5,8 +5,12 @@
 
 #include "core/ops/nms.h"
 #include "core/ops/nms_boxes.h"
+#include "core/ops/nms_kernel.h"
+#include "core/ops/row_order.h"
 
 namespace osprey {
+
+DeviceKernel<void(const NmsArgs&, PendingNms&)> nms_kernel("batched_nms");
 
 namespace {
 
@@ -84,7 +88,8 @@ Survivors apply(const Tensor& boxes, const Tensor& scores, const Rows& rows, con
 
 Survivors only_sorted(const Tensor& scores) {
   Survivors all;
-  for (const int64_t row : rows_by_score(scores)) all.add(row, scores.data<float>()[row]);
+  for (const int64_t row : rows_by_score(scores).to_vector<int64_t>())
+    all.add(row, scores.data<float>()[row]);
   return all;
 }
 
@@ -115,9 +120,58 @@ Survivors class_by_class(const Tensor& boxes, const Tensor& scores, const Tensor
   Survivors in_row_order, merged;
   for (const auto& [row, score] : by_row) in_row_order.add(row, score);
   const Tensor left = Tensor::from(in_row_order.scores, {-1});
-  for (const int64_t i : rows_by_score(left)) merged.add(in_row_order.rows[i], in_row_order.scores[i]);
+  for (const int64_t i : rows_by_score(left).to_vector<int64_t>()) {
+    merged.add(in_row_order.rows[i], in_row_order.scores[i]);
+  }
   merged.cut(max_num);
   return merged;
+}
+
+NmsResult on_the_host(const Tensor& boxes, const Tensor& scores, const Tensor& idxs, const NmsConfig& cfg) {
+  const Tensor host = boxes.to(kCPU).to(DType::kF32), ranks = scores.to(kCPU).to(DType::kF32);
+  const Tensor classes = idxs.to(kCPU).to(DType::kI64);
+  const Tensor apart = cfg.class_agnostic ? host : shifted_by_class(host, classes);
+  Survivors survivors;
+  if (cfg.type == NmsConfig::Type::kNone) {
+    survivors = only_sorted(ranks);
+  } else if (scores.numel() < cfg.split_threshold) {
+    Rows all(scores.numel());
+    std::iota(all.begin(), all.end(), int64_t{0});
+    survivors = apply(apart, ranks, all, cfg);
+  } else {
+    survivors = class_by_class(apart, ranks, classes, cfg);
+  }
+  Tensor dets({static_cast<int64_t>(survivors.rows.size()), 5}, DType::kF32);
+  float* out = dets.mutable_data<float>();
+  for (size_t i = 0; i < survivors.rows.size(); ++i) {
+    out = std::copy_n(host.data<float>() + 4 * survivors.rows[i], 4, out);
+    *out++ = survivors.scores[i];
+  }
+  return {dets, Tensor::from(survivors.rows, {-1})};
+}
+
+// One look at all pairs whatever their number: suppression within classes, the order of the result and the
+// cut at max_num are the same as class by class.
+PendingNms on_the_device(const Tensor& boxes, const Tensor& scores, const Tensor& idxs,
+                         const NmsConfig& cfg) {
+  const Device device = boxes.device();
+  const int64_t n = scores.numel();
+  PendingNms pending{Tensor({n, 5}, DType::kF32, device), Tensor({n}, DType::kI64, device),
+                     Tensor::zeros({1}, DType::kI64, device)};
+  if (n == 0) return pending;
+  NmsArgs args;
+  args.boxes = boxes.to(DType::kF32);
+  args.scores = scores.to(DType::kF32).to(device);
+  args.idxs = idxs.to(DType::kI64).to(device);
+  args.suppress = cfg.type == NmsConfig::Type::kNms;
+  args.shift_classes = args.suppress && !cfg.class_agnostic;
+  args.within_classes = n >= cfg.split_threshold;
+  args.iou_threshold = static_cast<float>(cfg.iou_threshold);
+  args.offset = static_cast<float>(cfg.offset);
+  args.score_threshold = static_cast<float>(cfg.score_threshold);
+  args.max_num = args.suppress ? cfg.max_num : -1;
+  nms_kernel(device, args, pending);
+  return pending;
 }
 
 }  // namespace
@@ -147,29 +201,36 @@ NmsConfig NmsConfig::from(const ConfigNode& cfg) {
 }
 
 NmsResult batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& idxs, const NmsConfig& cfg) {
+  return finish_nms({start_batched_nms(boxes, scores, idxs, cfg)}).front();
+}
+
+PendingNms start_batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& idxs,
+                             const NmsConfig& cfg) {
   require_boxes_and_scores("batched_nms", boxes, scores);
   OSPREY_REQUIRE(idxs.shape() == scores.shape(), "batched_nms: idxs must be (", scores.numel(), "), got ",
                  to_string(idxs.shape()));
-  const Tensor host = boxes.to(kCPU).to(DType::kF32), ranks = scores.to(kCPU).to(DType::kF32);
-  const Tensor classes = idxs.to(kCPU).to(DType::kI64);
-  const Tensor apart = cfg.class_agnostic ? host : shifted_by_class(host, classes);
-  Survivors survivors;
-  if (cfg.type == NmsConfig::Type::kNone) {
-    survivors = only_sorted(ranks);
-  } else if (scores.numel() < cfg.split_threshold) {
-    Rows all(scores.numel());
-    std::iota(all.begin(), all.end(), int64_t{0});
-    survivors = apply(apart, ranks, all, cfg);
-  } else {
-    survivors = class_by_class(apart, ranks, classes, cfg);
+  const Device device = boxes.device();
+  const bool on_device =
+      device.is_cuda() && cfg.type != NmsConfig::Type::kSoftNms && scores.numel() <= kMaxDeviceNmsBoxes;
+  if (on_device) return on_the_device(boxes, scores, idxs, cfg);
+  const NmsResult kept = on_the_host(boxes, scores, idxs, cfg);
+  return {kept.dets.to(device), kept.keep.to(device), Tensor::from<int64_t>({kept.keep.numel()}, {1})};
+}
+
+std::vector<NmsResult> finish_nms(const std::vector<PendingNms>& pending) {
+  Tensors there;
+  for (const PendingNms& one : pending) {
+    if (one.count.device().is_cuda()) there.push_back(one.count);
   }
-  Tensor dets({static_cast<int64_t>(survivors.rows.size()), 5}, DType::kF32);
-  float* out = dets.mutable_data<float>();
-  for (size_t i = 0; i < survivors.rows.size(); ++i) {
-    out = std::copy_n(host.data<float>() + 4 * survivors.rows[i], 4, out);
-    *out++ = survivors.scores[i];
+  const auto fetched = there.empty() ? std::vector<int64_t>() : concat(there).to_vector<int64_t>();
+  std::vector<NmsResult> results;
+  size_t next = 0;
+  for (const PendingNms& one : pending) {
+    const bool known = !one.count.device().is_cuda();
+    const int64_t count = known ? *one.count.data<int64_t>() : fetched[next++];
+    results.push_back({one.dets.slice(0, count), one.keep.slice(0, count)});
   }
-  return {dets, Tensor::from(survivors.rows, {-1})};
+  return results;
 }
 
 }  // namespace osprey

@@ -1,32 +1,67 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/ops/multiclass_nms_kernel.h"
 #include "core/ops/nms.h"
+#include "core/ops/row_order.h"
 
 namespace osprey {
 
+DeviceKernel<void(const Tensor&, float, Tensor&)> flag_candidates_kernel("multiclass_nms");
+DeviceKernel<void(const Tensor&, const Tensor&, const Tensor&, const Tensor&, MulticlassCandidates&)>
+    gather_candidates_kernel("multiclass_nms");
+DeviceKernel<void(const Tensor&, const Tensor&, Tensor&)> gather_integers_kernel("multiclass_nms");
+
 namespace {
 
-// The (box, class) pairs above the threshold, box-major.
-struct Candidates {
+// The pairs above the threshold, box-major.
+MulticlassCandidates candidates_on_host(const Tensor& boxes_of, const Tensor& scores_of, float score_thr,
+                                        const Tensor& factors) {
   std::vector<float> boxes, scores;
   std::vector<int64_t> labels;
-
-  Candidates(const Tensor& boxes_of, const Tensor& scores_of, float score_thr, const Tensor& factors) {
-    const int64_t classes = scores_of.dim(1) - 1;
-    const bool shared = boxes_of.dim(1) == 4;
-    for (int64_t i = 0; i < scores_of.dim(0); ++i) {
-      for (int64_t c = 0; c < classes; ++c) {
-        const float score = scores_of.data<float>()[i * (classes + 1) + c];
-        if (!(score > score_thr)) continue;
-        const float* box = boxes_of.data<float>() + (shared ? i : i * classes + c) * 4;
-        boxes.insert(boxes.end(), box, box + 4);
-        scores.push_back(factors.defined() ? score * factors.data<float>()[i] : score);
-        labels.push_back(c);
-      }
+  const int64_t classes = scores_of.dim(1) - 1;
+  const bool shared = boxes_of.dim(1) == 4;
+  for (int64_t i = 0; i < scores_of.dim(0); ++i) {
+    for (int64_t c = 0; c < classes; ++c) {
+      const float score = scores_of.data<float>()[i * (classes + 1) + c];
+      if (!(score > score_thr)) continue;
+      const float* box = boxes_of.data<float>() + (shared ? i : i * classes + c) * 4;
+      boxes.insert(boxes.end(), box, box + 4);
+      scores.push_back(factors.defined() ? score * factors.data<float>()[i] : score);
+      labels.push_back(c);
     }
   }
-};
+  return {Tensor::from(boxes, {static_cast<int64_t>(labels.size()), 4}), Tensor::from(scores, {-1}),
+          Tensor::from(labels, {-1})};
+}
+
+// The host waits for their number.
+MulticlassCandidates candidates_on_device(const Tensor& boxes, const Tensor& scores, float score_thr,
+                                          const Tensor& factors) {
+  const Device device = boxes.device();
+  Tensor flags({scores.dim(0) * (scores.dim(1) - 1)}, DType::kU8, device);
+  if (!flags.empty()) flag_candidates_kernel(device, scores, score_thr, flags);
+  const SelectedRows pairs = select_rows(flags);
+  const int64_t count = flags.empty() ? 0 : pairs.count.to_vector<int64_t>()[0];
+  MulticlassCandidates candidates{Tensor({count, 4}, DType::kF32, device),
+                                  Tensor({count}, DType::kF32, device), Tensor({count}, DType::kI64, device)};
+  if (count > 0) {
+    gather_candidates_kernel(device, pairs.rows.slice(0, count), boxes, scores, factors, candidates);
+  }
+  return candidates;
+}
+
+Tensor labels_of(const MulticlassCandidates& candidates, const Tensor& keep) {
+  Tensor labels(keep.shape(), DType::kI64, keep.device());
+  if (keep.device().is_cuda()) {
+    if (!keep.empty()) gather_integers_kernel(keep.device(), candidates.labels, keep, labels);
+    return labels;
+  }
+  for (int64_t i = 0; i < keep.numel(); ++i) {
+    labels.mutable_data<int64_t>()[i] = candidates.labels.data<int64_t>()[keep.data<int64_t>()[i]];
+  }
+  return labels;
+}
 
 }  // namespace
 
@@ -40,21 +75,18 @@ MulticlassNmsResult multiclass_nms(const Tensor& boxes, const Tensor& scores, do
                  to_string(boxes.shape()));
   OSPREY_REQUIRE(!score_factors.defined() || score_factors.shape() == Shape{n},
                  "multiclass_nms: score_factors must be (", n, "), got ", to_string(score_factors.shape()));
-  const Tensor factors = score_factors.defined() ? score_factors.to(kCPU).to(DType::kF32) : Tensor();
-  const Candidates candidates(boxes.to(kCPU).to(DType::kF32), scores.to(kCPU).to(DType::kF32),
-                              static_cast<float>(score_thr), factors);
-  const int64_t count = static_cast<int64_t>(candidates.labels.size());
+  const Device device = boxes.device();
+  const auto here = [&](const Tensor& x) { return x.to(device).to(DType::kF32); };
+  const auto find = device.is_cuda() ? candidates_on_device : candidates_on_host;
+  const MulticlassCandidates candidates = find(here(boxes), here(scores), static_cast<float>(score_thr),
+                                               score_factors.defined() ? here(score_factors) : Tensor());
   NmsConfig limited = cfg;  // hard NMS keeps by descending score: it may stop at the limit
   if (max_num > 0) limited.max_num = cfg.max_num > 0 ? std::min(cfg.max_num, max_num) : max_num;
-  NmsResult kept =
-      batched_nms(Tensor::from(candidates.boxes, {count, 4}), Tensor::from(candidates.scores, {-1}),
-                  Tensor::from(candidates.labels, {-1}), limited);
+  NmsResult kept = batched_nms(candidates.boxes, candidates.scores, candidates.labels, limited);
   if (max_num > 0 && kept.keep.numel() > max_num) {  // NMS type none has no limit of its own
     kept = {kept.dets.slice(0, max_num), kept.keep.slice(0, max_num)};
   }
-  std::vector<int64_t> labels;
-  for (const int64_t row : kept.keep.to_vector<int64_t>()) labels.push_back(candidates.labels[row]);
-  return {kept.dets, Tensor::from(labels, {-1}), kept.keep};
+  return {kept.dets, labels_of(candidates, kept.keep), kept.keep};
 }
 
 }  // namespace osprey

@@ -1,11 +1,10 @@
 #include "core/ops/nms.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "core/ops/nms_boxes.h"
+#include "core/ops/row_order.h"
 
 namespace osprey {
 
@@ -42,24 +41,22 @@ struct KeptBoxes {
 
 }  // namespace
 
-std::vector<int64_t> rows_by_score(const Tensor& scores) {
-  const float* score = scores.data<float>();
-  const auto rank = [&](int64_t i) {
-    return std::isnan(score[i]) ? -std::numeric_limits<float>::infinity() : score[i];
-  };
-  std::vector<int64_t> rows(scores.numel());
-  std::iota(rows.begin(), rows.end(), int64_t{0});
-  std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) { return rank(a) > rank(b); });
-  return rows;
-}
-
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold, int64_t max_num, int64_t offset) {
   require_boxes_and_scores("nms", boxes, scores);
-  const Tensor host = boxes.to(kCPU).to(DType::kF32), ranks = scores.to(kCPU).to(DType::kF32);
+  if (boxes.device().is_cuda()) {
+    NmsConfig cfg;
+    cfg.iou_threshold = iou_threshold;
+    cfg.max_num = max_num;
+    cfg.offset = offset;
+    cfg.class_agnostic = true;
+    cfg.split_threshold = std::numeric_limits<int64_t>::max();
+    return batched_nms(boxes, scores, Tensor::zeros(scores.shape(), DType::kI64, boxes.device()), cfg).keep;
+  }
+  const Tensor host = boxes.to(DType::kF32), ranks = scores.to(kCPU).to(DType::kF32);
   const float threshold = static_cast<float>(iou_threshold), shift = static_cast<float>(offset);
   KeptBoxes kept;
   std::vector<int64_t> inds;
-  for (const int64_t row : rows_by_score(ranks)) {
+  for (const int64_t row : rows_by_score(ranks).to_vector<int64_t>()) {
     if (max_num > 0 && static_cast<int64_t>(inds.size()) == max_num) break;
     const NmsBox box(host.data<float>() + 4 * row, shift);
     if (kept.suppress(box, threshold, shift)) continue;

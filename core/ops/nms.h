@@ -1,14 +1,19 @@
 #pragma once
 
 #include <limits>
+#include <vector>
 
 #include "core/config/config.h"
 #include "core/tensor/tensor.h"
 
 // Non-maximum suppression as mmcv 1.7 and mmdetection 2.11 compute it. Boxes are f32 (n, 4) xyxy in pixels.
-// Everything runs on the CPU; tensors on a GPU are fetched. NaN: a box with a NaN coordinate overlaps nothing
-// (nor does a pair of zero area, 0 / 0); a NaN score ranks below every other, and soft_nms drops it.
+// Results are where the boxes are. On CUDA, greedy suppression runs there up to kMaxDeviceNmsBoxes boxes;
+// beyond, and for soft_nms, whose every pick depends on the last, the boxes are fetched. NaN: a box with a
+// NaN coordinate overlaps nothing (nor does a pair of zero area, 0 / 0); a NaN score ranks below every other,
+// and soft_nms drops it.
 namespace osprey {
+
+inline constexpr int64_t kMaxDeviceNmsBoxes = 32768;  // their pairs take 128 MiB, a bit each
 
 // Greedy non-maximum suppression. scores f32 (n). Returns i64 indices of the kept boxes by descending score
 // (ties keep input order), at most max_num when that is > 0. A box goes when its IoU with a kept one is >
@@ -49,6 +54,16 @@ struct NmsResult {
 };
 // NMS within each class: boxes are shifted by class * (max coordinate + 1). idxs i64 (n).
 NmsResult batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& idxs, const NmsConfig& cfg);
+
+// The same before anybody knows how many are left: on CUDA the host has not waited.
+struct PendingNms {
+  Tensor dets, keep;  // as in NmsResult in the first rows, zeros behind them
+  Tensor count;       // i64 (1): how many rows those are
+};
+PendingNms start_batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& idxs,
+                             const NmsConfig& cfg);
+// Cuts them to size; one wait for all, which are on one device.
+std::vector<NmsResult> finish_nms(const std::vector<PendingNms>& pending);
 
 struct MulticlassNmsResult {
   Tensor dets;    // f32 (k, 5), also for k = 0

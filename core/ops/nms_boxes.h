@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "core/tensor/tensor.h"
 
 // What the kinds of NMS share.
@@ -10,24 +8,21 @@ namespace osprey {
 struct NmsBox {
   float x1, y1, x2, y2, area;
 
-  NmsBox(float left, float top, float right, float bottom, float covered)
+  OSPREY_HD NmsBox(float left, float top, float right, float bottom, float covered)
       : x1(left), y1(top), x2(right), y2(bottom), area(covered) {}
-  NmsBox(const float* xyxy, float offset)
+  OSPREY_HD NmsBox(const float* xyxy, float offset)
       : NmsBox(xyxy[0], xyxy[1], xyxy[2], xyxy[3],
                (xyxy[2] - xyxy[0] + offset) * (xyxy[3] - xyxy[1] + offset)) {}
 };
 
 // Every product rounded by itself, as in mmcv; NaN for two boxes without area.
-inline float nms_iou(const NmsBox& a, const NmsBox& b, float offset) {
+OSPREY_HD inline float nms_iou(const NmsBox& a, const NmsBox& b, float offset) {
   const float left = a.x1 > b.x1 ? a.x1 : b.x1, top = a.y1 > b.y1 ? a.y1 : b.y1;
   const float right = a.x2 < b.x2 ? a.x2 : b.x2, bottom = a.y2 < b.y2 ? a.y2 : b.y2;
   const float w = right - left + offset, h = bottom - top + offset;
   const float overlap = (w > 0 ? w : 0) * (h > 0 ? h : 0);
   return overlap / (a.area + b.area - overlap);
 }
-
-// Rows by descending score f32 (n); stable, NaN last.
-std::vector<int64_t> rows_by_score(const Tensor& scores);
 
 inline void require_boxes_and_scores(const char* op, const Tensor& boxes, const Tensor& scores) {
   OSPREY_REQUIRE(boxes.rank() == 2 && boxes.dim(1) == 4 && scores.shape() == Shape{boxes.dim(0)}, op,

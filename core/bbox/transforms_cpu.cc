@@ -1,0 +1,11 @@
+#include "core/backend/cpu/rows_cpu.h"
+#include "core/bbox/transforms_kernel.h"
+
+namespace osprey {
+
+OSPREY_ROWS_CPU(MapBox);
+OSPREY_ROWS_CPU(CopyBox);
+OSPREY_ROWS_CPU(ZeroNonfinite);
+OSPREY_ROWS_CPU(RoILevel);
+
+}  // namespace osprey
