@@ -49,22 +49,19 @@ void Fp16OptimizerHook::before_run(Runner& runner) {
 
 Verdict Fp16OptimizerHook::train_step(Runner& runner, const LossDict& losses) {
   if (window_.lost(runner)) return window_lost();
-  // A loss that is not finite before scaling: no scale mends it, so the scaler does not hear of it.
-  if (auto bad = nonfinite_losses(losses); !bad.empty())
-    return skip(runner, {NonFiniteEvent::Where::kLoss, std::move(bad), scaler_.scale()});
-
-  // 1. Scale the loss. 2. Backward in half: the gradients come out `scale` times too large.
+  // 1. Scale the loss. 2. Backward in half: the gradients come out `scale` times too large. 3. Copy the half
+  // gradients to the f32 masters, by name. 4. Between processes they would be summed here. 5. Unscale and
+  // check, in the same pass.
   const double scale = scaler_.scale();
-  runner.backward(losses.total(), scale / static_cast<double>(window_.loss_factor(runner)));
-
-  // 3. Copy the half gradients to the f32 masters, by name. 4. Between processes they would be summed here.
-  // 5. Unscale and check, in the same pass.
-  auto bad = runner.weights().take_grads(scale);
-  if (!bad.empty()) return overflow(runner, std::move(bad));
+  Outcome outcome = backward(runner, losses, scale);
+  // A loss that is not finite before scaling: no scale mends it, so the scaler does not hear of it.
+  if (!outcome.bad_losses.empty())
+    return skip(runner, {NonFiniteEvent::Where::kLoss, std::move(outcome.bad_losses), scale});
+  if (!outcome.bad_grads.empty()) return overflow(runner, std::move(outcome.bad_grads));
   if (!window_.closes(runner)) return Verdict::accumulating();
 
   // 6. Clip, step the masters, and round them back into the half weights.
-  if (!clip_and_step(runner)) return overflow(runner, {});
+  if (!clip_and_step(runner, outcome.grad_norm)) return overflow(runner, {});
   scaler_.update(/*overflow=*/false);
   return Verdict::committed();
 }

@@ -21,22 +21,44 @@ void OptimizerHook::before_run(Runner& runner) {
 
 Verdict OptimizerHook::train_step(Runner& runner, const LossDict& losses) {
   if (window_.lost(runner)) return window_lost();
-  if (auto bad = nonfinite_losses(losses); !bad.empty())
-    return skip(runner, {NonFiniteEvent::Where::kLoss, std::move(bad), 1});
-  runner.backward(losses.total(), 1.0 / static_cast<double>(window_.loss_factor(runner)));
-  if (auto bad = runner.weights().take_grads(1); !bad.empty())
-    return skip(runner, {NonFiniteEvent::Where::kGradient, std::move(bad), 1});
+  Outcome outcome = backward(runner, losses, /*loss_scale=*/1);
+  if (!outcome.bad_losses.empty())
+    return skip(runner, {NonFiniteEvent::Where::kLoss, std::move(outcome.bad_losses), 1});
+  if (!outcome.bad_grads.empty())
+    return skip(runner, {NonFiniteEvent::Where::kGradient, std::move(outcome.bad_grads), 1});
   if (!window_.closes(runner)) return Verdict::accumulating();
-  if (!clip_and_step(runner)) return skip(runner, {NonFiniteEvent::Where::kGradient, {}, 1});
+  if (!clip_and_step(runner, outcome.grad_norm))
+    return skip(runner, {NonFiniteEvent::Where::kGradient, {}, 1});
   return Verdict::committed();
 }
 
-std::vector<std::string> OptimizerHook::nonfinite_losses(const LossDict& losses) {
-  std::vector<std::string> bad;
-  for (const auto& [name, value] : losses.entries()) {
-    if (name.find("loss") != std::string::npos && !std::isfinite(value.value().item())) bad.push_back(name);
+OptimizerHook::Outcome OptimizerHook::backward(Runner& runner, const LossDict& losses, double loss_scale) {
+  Outcome outcome;
+  const Variable total = losses.total();
+  if (!total.device().is_cuda()) {  // the numbers are here: a bad loss costs no backward pass
+    outcome.bad_losses = nonfinite_losses(losses, runner.look(losses).losses);
+    if (!outcome.bad_losses.empty()) return outcome;
   }
-  if (bad.empty() && !std::isfinite(losses.total().value().item())) bad.push_back("loss");
+  runner.backward(total, loss_scale / static_cast<double>(window_.loss_factor(runner)));
+  MasterWeights& weights = runner.weights();
+  const Tensor marks = weights.start_taking_grads(loss_scale);
+  const Tensor norm =
+      window_.closes(runner) ? start_grad_norm(weights.trainable(), grad_clip_.norm_type) : Tensor();
+  const Runner::Look seen = runner.look(losses, {marks, norm});
+  outcome.bad_losses = nonfinite_losses(losses, seen.losses);
+  if (marks.defined()) outcome.bad_grads = weights.nonfinite_grads(seen.also[0].to_vector<int32_t>());
+  if (norm.defined()) outcome.grad_norm = finish_grad_norm(seen.also[1].item(), grad_clip_.norm_type);
+  return outcome;
+}
+
+std::vector<std::string> OptimizerHook::nonfinite_losses(const LossDict& losses,
+                                                         const std::vector<double>& numbers) {
+  std::vector<std::string> bad;
+  for (size_t i = 0; i < losses.entries().size(); ++i) {
+    const std::string& name = losses.entries()[i].first;
+    if (name.find("loss") != std::string::npos && !std::isfinite(numbers[i])) bad.push_back(name);
+  }
+  if (bad.empty() && !std::isfinite(numbers.back())) bad.push_back("loss");
   return bad;
 }
 
@@ -51,8 +73,7 @@ Verdict OptimizerHook::window_lost() {
   return Verdict::skipped(event);
 }
 
-bool OptimizerHook::clip_and_step(Runner& runner) {
-  const double norm = grad_norm(runner.weights().trainable(), grad_clip_.norm_type);
+bool OptimizerHook::clip_and_step(Runner& runner, double norm) {
   if (!std::isfinite(norm)) return false;
   runner.optimizer().step(clip_factor(grad_clip_, norm));
   runner.log_buffer().stage("grad_norm", norm, runner.batch().size());

@@ -27,19 +27,30 @@ class OptimizerHook : public StepHook {
  protected:
   static constexpr int kDefaultSkips = 10;
 
-  // The loss terms that are not finite.
-  static std::vector<std::string> nonfinite_losses(const LossDict& losses);
+  // What a backward pass came to.
+  struct Outcome {
+    std::vector<std::string> bad_losses, bad_grads;  // names of what is not finite
+    double grad_norm = 0;                            // before clipping, where a window closes
+  };
+  // Backward, and the masters' gradients. On CUDA the host waits once, behind all of it; on the CPU a loss
+  // that is not finite ends it before the tape runs.
+  Outcome backward(Runner& runner, const LossDict& losses, double loss_scale);
   // A skip that also costs the rest of the accumulation window.
   Verdict skip(Runner& runner, NonFiniteEvent event);
   static Verdict window_lost();
   // Clips and steps the masters, logs grad_norm, rounds the masters into the model. The gradients are finite.
   // False, with nothing changed, when their norm is not.
-  bool clip_and_step(Runner& runner);
+  bool clip_and_step(Runner& runner, double norm);
 
   GradClip grad_clip_;
   std::optional<int> max_consecutive_skips_;
   AccumulationWindow window_;
   Runner* runner_ = nullptr;  // set by before_run()
+
+ private:
+  // The loss terms that are not finite; numbers: theirs, then the total's.
+  static std::vector<std::string> nonfinite_losses(const LossDict& losses,
+                                                   const std::vector<double>& numbers);
 };
 
 }  // namespace osprey

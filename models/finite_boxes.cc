@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/logging.h"
+#include "core/bbox/transforms.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/shape_ops.h"
 
@@ -21,7 +22,16 @@ std::vector<int64_t> finite_rows(const Tensor& boxes) {
   return rows;
 }
 
-FiniteBoxes keep_finite(const Tensors& boxes) {
+namespace {
+
+FiniteBoxes keep_finite_on_device(const Tensors& boxes) {
+  FiniteBoxes result;
+  result.penalty = Tensor::zeros({}, DType::kF32, boxes.front().device());
+  for (const Tensor& all : boxes) result.boxes.push_back(zero_nonfinite_rows(all, result.penalty));
+  return result;
+}
+
+FiniteBoxes remove_nonfinite(const Tensors& boxes) {
   FiniteBoxes result;
   for (const Tensor& all : boxes) {
     const std::vector<int64_t> rows = finite_rows(all);
@@ -30,23 +40,33 @@ FiniteBoxes keep_finite(const Tensors& boxes) {
       result.boxes.push_back(all);
       continue;
     }
-    result.complete = false;
+    result.penalty = Tensor::full({}, std::numeric_limits<double>::quiet_NaN(), DType::kF32);
     result.boxes.push_back(gather_rows(all, Tensor::from(rows, {kept}).to(all.device())).value());
   }
   return result;
 }
 
+}  // namespace
+
+FiniteBoxes keep_finite(const Tensors& boxes) {
+  const bool on_device = !boxes.empty() && boxes.front().device().is_cuda();
+  return on_device ? keep_finite_on_device(boxes) : remove_nonfinite(boxes);
+}
+
 Tensors keep_finite_or_warn(const Tensors& boxes, const std::string& maker) {
-  FiniteBoxes finite = keep_finite(boxes);
-  if (!finite.complete) log_warning(maker + " gave non-finite boxes; they were left out of the result");
+  const FiniteBoxes finite = remove_nonfinite(boxes);
+  if (finite.penalty.defined()) {
+    log_warning(maker + " gave non-finite boxes; they were left out of the result");
+  }
   return finite.boxes;
 }
 
-LossDict fail_unless(bool complete, const LossDict& losses, const std::string& name) {
-  if (complete) return losses;
+LossDict fail_unless_finite(const FiniteBoxes& boxes, const LossDict& losses, const std::string& name) {
+  if (!boxes.penalty.defined()) return losses;
   LossDict failed;
   for (const auto& [key, value] : losses.entries()) {
-    failed.add(key, key == name ? value + std::numeric_limits<double>::quiet_NaN() : value);
+    failed.add(key,
+               key == name ? value + Variable(boxes.penalty.to(value.device()).to(value.dtype())) : value);
   }
   return failed;
 }

@@ -14,15 +14,16 @@ namespace osprey {
 std::vector<int64_t> finite_rows(const Tensor& boxes);
 
 struct FiniteBoxes {
-  Tensors boxes;         // per image, rows with a non-finite value removed
-  bool complete = true;  // nothing was removed
+  Tensors boxes;   // per image
+  Tensor penalty;  // f32 (): NaN when there was such a box; undefined or 0 when not
 };
-// boxes[i]: f32 (n, c).
+// boxes[i]: f32 (n, c). The rows are removed, or on CUDA, where nobody waits to learn how many they are,
+// become zeros: the iteration is lost either way.
 FiniteBoxes keep_finite(const Tensors& boxes);
 // At test time: removes them with a warning that names `maker`.
 Tensors keep_finite_or_warn(const Tensors& boxes, const std::string& maker);
 
-// The losses themselves when nothing was removed, else with NaN in the one called `name`.
-LossDict fail_unless(bool complete, const LossDict& losses, const std::string& name);
+// The losses, with the penalty added to the one called `name`.
+LossDict fail_unless_finite(const FiniteBoxes& boxes, const LossDict& losses, const std::string& name);
 
 }  // namespace osprey

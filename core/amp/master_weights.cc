@@ -36,44 +36,51 @@ MasterParameter* MasterWeights::find(const std::string& name) const {
   return nullptr;
 }
 
-// The marks of all gradients are looked at together: on a GPU the host waits once.
 std::vector<std::string> MasterWeights::take_grads(double loss_scale) {
-  std::vector<std::string> bad;
-  if (masters_.empty()) return bad;
+  const Tensor marks = start_taking_grads(loss_scale);
+  return nonfinite_grads(marks.defined() ? marks.to_vector<int32_t>() : std::vector<int32_t>());
+}
+
+Tensor MasterWeights::start_taking_grads(double loss_scale) {
+  if (masters_.empty()) return {};
   const float factor = static_cast<float>(1 / loss_scale);
-  Tensor nonfinite =
-      Tensor::zeros({static_cast<int64_t>(masters_.size())}, DType::kI32, masters_[0]->value.device());
+  const Device device = masters_[0]->value.device();
+  const Tensor marks = Tensor::zeros({static_cast<int64_t>(masters_.size())}, DType::kI32, device);
+  std::vector<UnscaleJob> jobs;
   for (size_t i = 0; i < masters_.size(); ++i) {
     Variable& variable = parameters_[i]->variable;
     const Tensor grad = variable.grad();
     if (!grad.defined()) continue;
     variable.zero_grad();
-    MasterParameter& master = *masters_[i];
-    const bool accumulate = master.grad.defined();
-    Tensor mark = nonfinite.slice(static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
-    if (!accumulate && factor == 1 && grad.dtype() == DType::kF32) {
-      master.grad = grad;  // nothing to convert
-      mark_nonfinite(grad, mark);
-    } else {
-      add_grad(i, grad, factor, accumulate, mark);
-    }
+    const auto row = static_cast<int64_t>(i);
+    jobs.push_back(take_grad(i, grad, factor, marks.slice(row, row + 1)));
   }
-  const std::vector<int32_t> marks = nonfinite.to_vector<int32_t>();
-  for (size_t i = 0; i < masters_.size(); ++i) {
+  if (!jobs.empty()) unscale_kernel(device, jobs, factor);
+  return marks;
+}
+
+std::vector<std::string> MasterWeights::nonfinite_grads(const std::vector<int32_t>& marks) const {
+  std::vector<std::string> bad;
+  for (size_t i = 0; i < marks.size(); ++i) {
     if (marks[i] != 0) bad.push_back(masters_[i]->name);
   }
   return bad;
 }
 
-// Writes into a buffer that is kept between iterations: fresh memory for every gradient would cost more in
-// page faults than the arithmetic.
-void MasterWeights::add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, Tensor& nonfinite) {
+// Into a buffer that is kept between iterations: fresh memory for every gradient would cost more in page
+// faults than the arithmetic.
+UnscaleJob MasterWeights::take_grad(size_t i, const Tensor& grad, float factor, const Tensor& mark) {
   MasterParameter& master = *masters_[i];
+  const bool accumulate = master.grad.defined();
+  if (!accumulate && factor == 1 && grad.dtype() == DType::kF32) {  // nothing to convert
+    master.grad = grad;
+    return {grad, {}, false, mark};
+  }
   Tensor& buffer = grad_buffers_[i];
   if (!buffer.defined()) buffer = Tensor(master.value.shape(), DType::kF32, master.value.device());
   if (accumulate && !master.grad.shares_storage(buffer)) buffer.copy_from(master.grad);
-  unscale_kernel(grad.device(), grad, factor, accumulate, buffer, nonfinite);
   master.grad = buffer;
+  return {grad, buffer, accumulate, mark};
 }
 
 void MasterWeights::drop_grads() {
@@ -82,10 +89,18 @@ void MasterWeights::drop_grads() {
 }
 
 void MasterWeights::copy_to_model() {
+  std::vector<RoundJob> on_device;
   for (size_t i = 0; i < masters_.size(); ++i) {
     Tensor& value = parameters_[i]->variable.mutable_value();
-    if (!value.shares_storage(masters_[i]->value)) value.copy_from(masters_[i]->value);
+    const Tensor& master = masters_[i]->value;
+    if (value.shares_storage(master)) continue;
+    if (value.device().is_cuda() && is_half(value.dtype()) && value.device() == master.device()) {
+      on_device.push_back({master, value});
+    } else {
+      value.copy_from(master);
+    }
   }
+  if (!on_device.empty()) round_masters_kernel(on_device.front().master.device(), on_device);
 }
 
 MasterWeights::InFp32::InFp32(MasterWeights& weights) {

@@ -9,6 +9,8 @@
 
 namespace osprey {
 
+struct UnscaleJob;
+
 // The f32 truth behind a model that may compute in half: one MasterParameter per parameter, paired by name.
 // In an f32 model every master is the parameter's own tensor, so the same code trains both.
 // The model must outlive it.
@@ -30,6 +32,10 @@ class MasterWeights {
   // scale, check. The model's gradients are cleared; they are added to what the masters already hold, so that
   // accumulated iterations sum up in f32. Returns the names of the parameters whose gradient is not finite.
   std::vector<std::string> take_grads(double loss_scale);
+  // The same in two halves, so that the host may wait once for this and other numbers: marks i32, one for
+  // each of all(), on the model's device; then the names of those that are not 0.
+  Tensor start_taking_grads(double loss_scale);
+  std::vector<std::string> nonfinite_grads(const std::vector<int32_t>& marks) const;
   void drop_grads();  // the masters' and the model's
 
   // Rounds the masters into the half parameters. Parameters in f32 share their memory with the master.
@@ -52,7 +58,7 @@ class MasterWeights {
   StateDict state_dict() const;
 
  private:
-  void add_grad(size_t i, const Tensor& grad, float factor, bool accumulate, Tensor& nonfinite);
+  UnscaleJob take_grad(size_t i, const Tensor& grad, float factor, const Tensor& mark);
 
   Module& model_;
   DType precision_ = DType::kF32;

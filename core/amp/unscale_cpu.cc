@@ -8,7 +8,8 @@
 
 namespace osprey {
 
-DeviceKernel<void(const Tensor&, float, bool, Tensor&, Tensor&)> unscale_kernel("unscale");
+DeviceKernel<void(std::vector<UnscaleJob>&, float)> unscale_kernel("unscale");
+DeviceKernel<void(std::vector<RoundJob>&)> round_masters_kernel("round masters");
 
 namespace {
 
@@ -68,8 +69,14 @@ bool unscale(const Tensor& grad, float factor, bool accumulate, Tensor& master) 
   }
 }
 
-void unscale_cpu(const Tensor& grad, float factor, bool accumulate, Tensor& master, Tensor& nonfinite) {
-  if (!unscale(grad, factor, accumulate, master)) *nonfinite.mutable_data<int32_t>() = 1;
+void unscale_cpu(std::vector<UnscaleJob>& jobs, float factor) {
+  for (UnscaleJob& job : jobs) {
+    if (!job.master.defined()) {
+      mark_nonfinite(job.grad, job.nonfinite);
+    } else if (!unscale(job.grad, factor, job.accumulate, job.master)) {
+      *job.nonfinite.mutable_data<int32_t>() = 1;
+    }
+  }
 }
 
 OSPREY_REGISTER_KERNEL(unscale_kernel, DeviceType::kCPU, unscale_cpu);

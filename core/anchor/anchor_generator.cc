@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/parallel.h"
+#include "core/anchor/anchor_kernel.h"
 
 namespace osprey {
 
 OSPREY_DEFINE_REGISTRY(AnchorGeneratorBase, "anchor generator");
 
 namespace {
-
-constexpr int64_t kGrainRows = 8;  // map rows: below, threads cost more than they bring
 
 // `strides` holds numbers or pairs (w, h).
 std::vector<std::array<int64_t, 2>> read_strides(const ConfigNode& cfg) {
@@ -104,36 +102,23 @@ Tensor base_anchors_of(float size, std::array<float, 2> center, const std::vecto
   return Tensor::from(anchors, {static_cast<int64_t>(anchors.size() / 4), 4});
 }
 
-Tensor grid_of(const Tensor& base_anchors, MapSize map, std::array<int64_t, 2> stride) {
+Tensor grid_of(const Tensor& base_anchors, MapSize map, std::array<int64_t, 2> stride, Device device) {
   const auto [h, w] = map;
   const int64_t count = base_anchors.dim(0);
-  Tensor grid({h * w * count, 4}, DType::kF32);
-  if (grid.empty()) return grid;
-  const float* base = base_anchors.data<float>();
-  float* out = grid.mutable_data<float>();
-  parallel_ranges(h, kGrainRows, [&](int64_t begin, int64_t end) {
-    float* anchor = out + begin * w * count * 4;
-    for (int64_t cell = begin * w; cell < end * w; ++cell) {
-      const float x = static_cast<float>(cell % w * stride[0]), y = static_cast<float>(cell / w * stride[1]);
-      for (int64_t a = 0; a < count; ++a, anchor += 4) {
-        anchor[0] = base[4 * a + 0] + x;
-        anchor[1] = base[4 * a + 1] + y;
-        anchor[2] = base[4 * a + 2] + x;
-        anchor[3] = base[4 * a + 3] + y;
-      }
-    }
-  });
+  const Tensor base = base_anchors.to(device);
+  Tensor grid({h * w * count, 4}, DType::kF32, device);
+  for_rows(device, h * w,
+           CellAnchors{base.data<float>(), count, w, stride[0], stride[1], grid.mutable_data<float>()});
   return grid;
 }
 
-Tensor valid_cells(int64_t anchors, MapSize map, MapSize pad_shape, std::array<int64_t, 2> stride) {
+Tensor valid_cells(int64_t anchors, MapSize map, MapSize pad_shape, std::array<int64_t, 2> stride,
+                   Device device) {
   const auto [h, w] = map;
   const int64_t valid_h = std::min((pad_shape[0] + stride[1] - 1) / stride[1], h);
   const int64_t valid_w = std::min((pad_shape[1] + stride[0] - 1) / stride[0], w);
-  Tensor flags = Tensor::zeros({h * w * anchors}, DType::kU8);
-  for (int64_t y = 0; y < valid_h; ++y) {
-    std::fill_n(flags.mutable_data<uint8_t>() + y * w * anchors, valid_w * anchors, uint8_t{1});
-  }
+  Tensor flags({h * w * anchors}, DType::kU8, device);
+  for_rows(device, h * w, CellValid{anchors, w, valid_w, valid_h, flags.mutable_data<uint8_t>()});
   return flags;
 }
 
@@ -158,20 +143,22 @@ AnchorGenerator::AnchorGenerator(const ConfigNode& cfg) : strides_(read_strides(
   }
 }
 
-Tensors AnchorGenerator::grid_anchors(const std::vector<MapSize>& featmap_sizes) const {
+Tensors AnchorGenerator::grid_anchors(const std::vector<MapSize>& featmap_sizes, Device device) const {
   require_levels(featmap_sizes, num_levels());
   Tensors grids;
   for (size_t level = 0; level < num_levels(); ++level) {
-    grids.push_back(grid_of(base_anchors_[level], featmap_sizes[level], strides_[level]));
+    grids.push_back(grid_of(base_anchors_[level], featmap_sizes[level], strides_[level], device));
   }
   return grids;
 }
 
-Tensors AnchorGenerator::valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape) const {
+Tensors AnchorGenerator::valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape,
+                                     Device device) const {
   require_levels(featmap_sizes, num_levels());
   Tensors flags;
   for (size_t level = 0; level < num_levels(); ++level) {
-    flags.push_back(valid_cells(num_base_anchors(level), featmap_sizes[level], pad_shape, strides_[level]));
+    flags.push_back(
+        valid_cells(num_base_anchors(level), featmap_sizes[level], pad_shape, strides_[level], device));
   }
   return flags;
 }
@@ -185,14 +172,10 @@ Tensor anchor_inside_flags(const Tensor& anchors, const Tensor& valid_flags, Map
   const float low = static_cast<float>(-allowed_border);
   const float right = static_cast<float>(img_shape[1] + allowed_border);
   const float bottom = static_cast<float>(img_shape[0] + allowed_border);
-  Tensor flags({anchors.dim(0)}, DType::kU8);
-  const float* box = anchors.data<float>();
-  const uint8_t* valid = valid_flags.data<uint8_t>();
-  uint8_t* out = flags.mutable_data<uint8_t>();
-  for (int64_t i = 0; i < anchors.dim(0); ++i, box += 4) {
-    const bool inside = box[0] >= low && box[1] >= low && box[2] < right && box[3] < bottom;
-    out[i] = valid[i] && inside;
-  }
+  Tensor flags({anchors.dim(0)}, DType::kU8, anchors.device());
+  for_rows(anchors.device(), anchors.dim(0),
+           AnchorInside{anchors.data<float>(), valid_flags.data<uint8_t>(), low, right, bottom,
+                        flags.mutable_data<uint8_t>()});
   return flags;
 }
 

@@ -17,9 +17,10 @@ class AnchorGeneratorBase {
   virtual size_t num_levels() const = 0;
   virtual int64_t num_base_anchors(size_t level) const = 0;
   // Per level f32 (h * w * A, 4), row-major over y, x, anchor.
-  virtual Tensors grid_anchors(const std::vector<MapSize>& featmap_sizes) const = 0;
+  virtual Tensors grid_anchors(const std::vector<MapSize>& featmap_sizes, Device device = kCPU) const = 0;
   // Per level u8 (h * w * A): whether the cell lies inside pad_shape {h, w}.
-  virtual Tensors valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape) const = 0;
+  virtual Tensors valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape,
+                              Device device = kCPU) const = 0;
   virtual const std::vector<std::array<int64_t, 2>>& strides() const = 0;  // w, h per level
 };
 
@@ -30,8 +31,9 @@ class AnchorGenerator final : public AnchorGeneratorBase {
   explicit AnchorGenerator(const ConfigNode& cfg);
   size_t num_levels() const override { return strides_.size(); }
   int64_t num_base_anchors(size_t level) const override { return base_anchors_[level].dim(0); }
-  Tensors grid_anchors(const std::vector<MapSize>& featmap_sizes) const override;
-  Tensors valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape) const override;
+  Tensors grid_anchors(const std::vector<MapSize>& featmap_sizes, Device device = kCPU) const override;
+  Tensors valid_flags(const std::vector<MapSize>& featmap_sizes, MapSize pad_shape,
+                      Device device = kCPU) const override;
   const std::vector<std::array<int64_t, 2>>& strides() const override { return strides_; }
   const Tensors& base_anchors() const { return base_anchors_; }  // per level f32 (A, 4)
 

@@ -24,7 +24,8 @@ class BBoxAssigner {
   virtual ~BBoxAssigner() = default;
   // Ground truth may be on the CPU when the boxes are on CUDA; the host waits for nothing then.
   // bboxes f32 (n, 4); gt_bboxes f32 (k, 4); gt_bboxes_ignore f32 (m, 4), may be undefined or empty;
-  // gt_labels i64 (k) or undefined. k = 0 assigns everything to background.
+  // gt_labels i64 (k) or undefined. k = 0 assigns everything to background. A box with a NaN belongs to
+  // nobody, and changes nothing for others.
   virtual AssignResult assign(const Tensor& bboxes, const Tensor& gt_bboxes, const Tensor& gt_bboxes_ignore,
                               const Tensor& gt_labels) const = 0;
 };

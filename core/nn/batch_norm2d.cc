@@ -28,10 +28,11 @@ Variable BatchNorm2d::forward(const Variable& x) const {
 }
 
 Variable BatchNorm2d::forward_relu(const Variable& x, const Variable& residual) const {
-  if (training()) return NormLayer::forward_relu(x, residual);
   const ModuleScope scope(path());
-  return batch_norm_inference_relu(x, *weight_, *bias_, running_mean_->value, running_var_->value, eps_,
-                                   residual.defined() ? cast(residual, x.dtype()) : residual);
+  const Variable shortcut = residual.defined() ? cast(residual, x.dtype()) : residual;
+  if (training() && x.numel() > 0 && !recomputing()) count_batch();
+  return batch_norm_relu(x, *weight_, *bias_, *running_mean_, *running_var_, training(), momentum_, eps_,
+                         shortcut);
 }
 
 void BatchNorm2d::count_batch() const {

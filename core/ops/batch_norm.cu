@@ -15,47 +15,63 @@ OSPREY_MAP_CUDA(UpdateRunning);
 
 namespace {
 
+constexpr int64_t kSamples = 32;
+
+// A value near each channel's mean: that of rows from all over the map.
 template <typename T>
-struct ValueTerm {
+struct SampleMean {
   const T* x;
-  int64_t channels;
-  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
-    sums[0] += static_cast<float>(x[row * channels + c]);
+  int64_t rows, channels;
+  float* shift;
+  OSPREY_HD void operator()(int64_t c) const {
+    const int64_t count = rows < kSamples ? rows : kSamples;
+    float sum = 0;
+    for (int64_t k = 0; k < count; ++k) sum += static_cast<float>(x[k * rows / count * channels + c]);
+    shift[c] = sum / static_cast<float>(count);
   }
 };
 
-struct MeanOfTotals {
-  const double* totals;
+template <typename T>
+struct ShiftedTerms {
+  const T* x;
+  const float* shift;
+  int64_t channels;
+  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
+    const float d = static_cast<float>(x[row * channels + c]) - shift[c];
+    sums[0] += d;
+    sums[1] += d * d;
+  }
+};
+
+struct FinishStatistics {
+  const double* totals;  // (2, channels)
+  const float* shift;
+  int64_t channels;
   double count;
-  float* mean;
-  OSPREY_HD void operator()(int64_t i) const { mean[i] = static_cast<float>(totals[i] / count); }
-};
-
-// A second pass around the mean: the difference of two large sums would lose the variance.
-template <typename T>
-struct DeviationTerm {
-  const T* x;
-  const float* mean;
-  int64_t channels;
-  OSPREY_HD void operator()(int64_t row, int64_t c, float* sums) const {
-    const float d = static_cast<float>(x[row * channels + c]) - mean[c];
-    sums[0] += d * d;
+  float *mean, *var;
+  OSPREY_HD void operator()(int64_t c) const {
+    const double d = totals[c] / count, square = totals[channels + c] / count - d * d;
+    mean[c] = static_cast<float>(shift[c] + d);
+    var[c] = static_cast<float>(square > 0 ? square : square - square);  // NaN stays NaN
   }
 };
 
+// One pass over the map. Sums of squares lose the variance where the mean is large against it; around a value
+// near the mean they do not (Chan, Golub & LeVeque 1983, "Algorithms for computing the sample variance").
 void stats_cuda(const Tensor& x, Tensor& mean, Tensor& var) {
   const Device device = x.device();
   const int64_t rows = x.dim(0), channels = x.dim(1);
-  const double count = static_cast<double>(rows);
+  Tensor shift({channels}, DType::kF32, device);
   dispatch_cuda(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Tensor sum =
-        sum_columns_cuda<1, float>(device, rows, channels, ValueTerm<T>{x.data<T>(), channels});
-    parallel_for_cuda(device, channels, MeanOfTotals{sum.data<double>(), count, mean.mutable_data<float>()});
-    const Tensor squares = sum_columns_cuda<1, float>(
-        device, rows, channels, DeviationTerm<T>{x.data<T>(), mean.data<float>(), channels});
     parallel_for_cuda(device, channels,
-                      MeanOfTotals{squares.data<double>(), count, var.mutable_data<float>()});
+                      SampleMean<T>{x.data<T>(), rows, channels, shift.mutable_data<float>()});
+    const Tensor sums = sum_columns_cuda<2, float>(
+        device, rows, channels, ShiftedTerms<T>{x.data<T>(), shift.data<float>(), channels});
+    parallel_for_cuda(
+        device, channels,
+        FinishStatistics{sums.data<double>(), shift.data<float>(), channels, static_cast<double>(rows),
+                         mean.mutable_data<float>(), var.mutable_data<float>()});
   });
 }
 
@@ -84,11 +100,31 @@ struct Normalize {
   int64_t channels;
   bool relu;
   T* y;
+  OSPREY_HD T value(T from, const T* shortcut, int64_t c) const {
+    float value = (static_cast<float>(from) - mean[c]) * scale[c] + bias[c];
+    if (shortcut) value += static_cast<float>(*shortcut);
+    return static_cast<T>(relu && value < 0 ? 0.0f : value);
+  }
   OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
     const int64_t i = row * channels + c;
-    float value = (static_cast<float>(x[i]) - mean[c]) * scale[c] + bias[c];
-    if (residual) value += static_cast<float>(residual[i]);
-    y[i] = static_cast<T>(relu && value < 0 ? 0.0f : value);
+    y[i] = value(x[i], residual ? residual + i : nullptr, c);
+  }
+};
+
+// A pack of neighbouring channels a call.
+template <typename T>
+struct NormalizePack {
+  Normalize<T> element;
+  OSPREY_HD void operator()(int64_t row, int64_t pack, int64_t) const {
+    using Pack = internal::Pack<T>;
+    const int64_t c = pack * Pack::kWidth, first = row * element.channels + c;
+    const Pack x = *reinterpret_cast<const Pack*>(element.x + first);
+    Pack residual, y;
+    if (element.residual) residual = *reinterpret_cast<const Pack*>(element.residual + first);
+    for (int j = 0; j < Pack::kWidth; ++j) {
+      y.values[j] = element.value(x.values[j], element.residual ? residual.values + j : nullptr, c + j);
+    }
+    *reinterpret_cast<Pack*>(element.y + first) = y;
   }
 };
 
@@ -97,9 +133,17 @@ void normalize_cuda(const NormalizeArgs& args, Tensor& y) {
   dispatch_cuda(y.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* residual = args.residual.defined() ? args.residual.data<T>() : nullptr;
-    parallel_rows_cuda(y.device(), y.dim(0), y.dim(1),
-                       Normalize<T>{args.x.data<T>(), residual, args.mean.data<float>(), scale.data<float>(),
-                                    args.bias.data<float>(), y.dim(1), args.relu, y.mutable_data<T>()});
+    const Normalize<T> element{
+        args.x.data<T>(), residual,  args.mean.data<float>(), scale.data<float>(), args.bias.data<float>(),
+        y.dim(1),         args.relu, y.mutable_data<T>()};
+    constexpr int kWidth = internal::Pack<T>::kWidth;
+    const bool packs = y.dim(1) % kWidth == 0 && internal::fits_packs(element.x) &&
+                       internal::fits_packs(element.y) && internal::fits_packs(residual);
+    if (packs) {
+      parallel_rows_cuda(y.device(), y.dim(0), y.dim(1) / kWidth, NormalizePack<T>{element});
+    } else {
+      parallel_rows_cuda(y.device(), y.dim(0), y.dim(1), element);
+    }
   });
 }
 

@@ -31,6 +31,15 @@ std::string Conv2dShape::describe() const {
                  ", groups ", params.groups);
 }
 
+std::vector<int64_t> Conv2dShape::key(std::initializer_list<int64_t> also) const {
+  const Conv2dParams& p = params;
+  std::vector<int64_t> key{
+      n,  h,          w,          ci,      oh,      ow,           co,           kh,
+      kw, p.stride_h, p.stride_w, p.pad_h, p.pad_w, p.dilation_h, p.dilation_w, p.groups};
+  key.insert(key.end(), also);
+  return key;
+}
+
 namespace {
 
 void check_params(const char* op, const Conv2dParams& p) {

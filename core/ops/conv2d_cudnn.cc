@@ -166,28 +166,8 @@ std::shared_ptr<const Plan<Pass>> plan_of(const Conv2dShape& s, DType dtype, Dev
                                           const Operands& o) {
   static LruCache<Plan<Pass>> plans(1024);  // RoI heads bring new shapes all the time
   const DenseMathPolicy& policy = dense_math_policy();
-  const Conv2dParams& p = s.params;
   const int64_t mode = policy.allow_tf32 | policy.deterministic << 1 | policy.benchmark << 2;
-  return plans.get({s.n,
-                    s.h,
-                    s.w,
-                    s.ci,
-                    s.oh,
-                    s.ow,
-                    s.co,
-                    s.kh,
-                    s.kw,
-                    p.stride_h,
-                    p.stride_w,
-                    p.pad_h,
-                    p.pad_w,
-                    p.dilation_h,
-                    p.dilation_w,
-                    p.groups,
-                    static_cast<int64_t>(dtype),
-                    device.index,
-                    mode,
-                    policy.workspace_limit},
+  return plans.get(s.key({static_cast<int64_t>(dtype), device.index, mode, policy.workspace_limit}),
                    [&] { return make_plan<Pass>(s, dtype, device, o); });
 }
 

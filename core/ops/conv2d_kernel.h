@@ -1,6 +1,8 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "core/ops/conv2d.h"
 #include "core/tensor/device_kernel.h"
@@ -22,6 +24,8 @@ struct Conv2dShape {
   static Conv2dShape of(const Shape& input, const Shape& weight, const Shape& output,
                         const Conv2dParams& params);
   std::string describe() const;
+  // The key of what a backend keeps for this shape: all of the above, then what else it depends on.
+  std::vector<int64_t> key(std::initializer_list<int64_t> also) const;
 };
 
 // y = x * weight + bias. bias (co) or undefined.

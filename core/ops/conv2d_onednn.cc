@@ -52,25 +52,7 @@ memory::dims dilations(const Conv2dShape& s) { return {s.params.dilation_h - 1, 
 memory::dims padding(const Conv2dShape& s) { return {s.params.pad_h, s.params.pad_w}; }
 
 LruCache<int>::Key key_of(const Conv2dShape& s, DType dtype, bool option) {
-  const Conv2dParams& p = s.params;
-  return {static_cast<int64_t>(dtype),
-          option,
-          s.n,
-          s.h,
-          s.w,
-          s.ci,
-          s.oh,
-          s.ow,
-          s.co,
-          s.kh,
-          s.kw,
-          p.stride_h,
-          p.stride_w,
-          p.pad_h,
-          p.pad_w,
-          p.dilation_h,
-          p.dilation_w,
-          p.groups};
+  return s.key({static_cast<int64_t>(dtype), option});
 }
 
 convolution_forward::primitive_desc forward_desc(const Conv2dShape& s, DType dtype, bool bias) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/ops/label_ops.h"
 #include "core/ops/multiclass_nms_kernel.h"
 #include "core/ops/nms.h"
 #include "core/ops/row_order.h"
@@ -10,7 +11,6 @@ namespace osprey {
 DeviceKernel<void(const Tensor&, float, Tensor&)> flag_candidates_kernel("multiclass_nms");
 DeviceKernel<void(const Tensor&, const Tensor&, const Tensor&, const Tensor&, MulticlassCandidates&)>
     gather_candidates_kernel("multiclass_nms");
-DeviceKernel<void(const Tensor&, const Tensor&, Tensor&)> gather_integers_kernel("multiclass_nms");
 
 namespace {
 
@@ -51,18 +51,6 @@ MulticlassCandidates candidates_on_device(const Tensor& boxes, const Tensor& sco
   return candidates;
 }
 
-Tensor labels_of(const MulticlassCandidates& candidates, const Tensor& keep) {
-  Tensor labels(keep.shape(), DType::kI64, keep.device());
-  if (keep.device().is_cuda()) {
-    if (!keep.empty()) gather_integers_kernel(keep.device(), candidates.labels, keep, labels);
-    return labels;
-  }
-  for (int64_t i = 0; i < keep.numel(); ++i) {
-    labels.mutable_data<int64_t>()[i] = candidates.labels.data<int64_t>()[keep.data<int64_t>()[i]];
-  }
-  return labels;
-}
-
 }  // namespace
 
 MulticlassNmsResult multiclass_nms(const Tensor& boxes, const Tensor& scores, double score_thr,
@@ -86,7 +74,7 @@ MulticlassNmsResult multiclass_nms(const Tensor& boxes, const Tensor& scores, do
   if (max_num > 0 && kept.keep.numel() > max_num) {  // NMS type none has no limit of its own
     kept = {kept.dets.slice(0, max_num), kept.keep.slice(0, max_num)};
   }
-  return {kept.dets, labels_of(candidates, kept.keep), kept.keep};
+  return {kept.dets, gather_integers(candidates.labels, kept.keep), kept.keep};
 }
 
 }  // namespace osprey

@@ -31,12 +31,6 @@ struct GatherCandidate {
   }
 };
 
-struct GatherInteger {
-  const int64_t *values, *rows;
-  int64_t* out;
-  OSPREY_HD void operator()(int64_t i) const { out[i] = values[rows[i]]; }
-};
-
 void flag_candidates_cuda(const Tensor& scores, float score_thr, Tensor& flags) {
   parallel_for_cuda(
       scores.device(), flags.numel(),
@@ -52,14 +46,8 @@ void gather_candidates_cuda(const Tensor& pairs, const Tensor& boxes, const Tens
                                     out.scores.mutable_data<float>(), out.labels.mutable_data<int64_t>()});
 }
 
-void gather_integers_cuda(const Tensor& values, const Tensor& rows, Tensor& out) {
-  parallel_for_cuda(out.device(), out.numel(),
-                    GatherInteger{values.data<int64_t>(), rows.data<int64_t>(), out.mutable_data<int64_t>()});
-}
-
 OSPREY_REGISTER_KERNEL(flag_candidates_kernel, DeviceType::kCUDA, flag_candidates_cuda);
 OSPREY_REGISTER_KERNEL(gather_candidates_kernel, DeviceType::kCUDA, gather_candidates_cuda);
-OSPREY_REGISTER_KERNEL(gather_integers_kernel, DeviceType::kCUDA, gather_integers_cuda);
 
 }  // namespace
 }  // namespace osprey

@@ -21,7 +21,5 @@ struct MulticlassCandidates {
 extern DeviceKernel<void(const Tensor& pairs, const Tensor& boxes, const Tensor& scores,
                          const Tensor& factors, MulticlassCandidates& out)>
     gather_candidates_kernel;
-// out i64 (k): values[rows].
-extern DeviceKernel<void(const Tensor& values, const Tensor& rows, Tensor& out)> gather_integers_kernel;
 
 }  // namespace osprey

@@ -9,7 +9,7 @@ namespace osprey {
 DeviceKernel<void(const Tensor&, Tensor&)> sum_kernel("sum");
 DeviceKernel<void(const Tensor&, double, Tensor&)> broadcast_kernel("sum backward");
 DeviceKernel<void(const Tensor&, Tensor&)> softmax_rows_kernel("softmax_rows");
-DeviceKernel<void(const Tensor&, Tensor&)> argmax_rows_kernel("argmax_rows");
+DeviceKernel<void(const Tensor&, int64_t, Tensor&)> argmax_rows_kernel("argmax_rows");
 
 namespace {
 
@@ -49,10 +49,13 @@ Tensor softmax_rows(const Tensor& x) {
   return out;
 }
 
-Tensor argmax_rows(const Tensor& x) {
+Tensor argmax_rows(const Tensor& x, int64_t columns) {
   check_rows("argmax_rows", x);
+  if (columns < 0) columns = x.dim(1);
+  OSPREY_REQUIRE(x.dim(0) == 0 || (columns > 0 && columns <= x.dim(1)), "argmax_rows: ", columns,
+                 " columns of x ", to_string(x.shape()));
   Tensor out({x.dim(0)}, DType::kI64, x.device());
-  if (!out.empty()) argmax_rows_kernel(x.device(), x, out);
+  if (!out.empty()) argmax_rows_kernel(x.device(), x, columns, out);
   return out;
 }
 

@@ -38,10 +38,10 @@ void softmax_rows_cuda(const Tensor& x, Tensor& out) {
   });
 }
 
-void argmax_rows_cuda(const Tensor& x, Tensor& out) {
+void argmax_rows_cuda(const Tensor& x, int64_t columns, Tensor& out) {
   dispatch_cuda(x.dtype(), "argmax_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ArgmaxRow<T> row{x.data<T>(), x.dim(1), out.mutable_data<int64_t>()};
+    const ArgmaxRow<T> row{x.data<T>(), x.dim(1), columns, out.mutable_data<int64_t>()};
     parallel_for_cuda(x.device(), x.dim(0), row);
   });
 }

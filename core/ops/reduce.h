@@ -12,6 +12,7 @@ Variable mean(const Variable& x);
 
 // Row helpers without gradient, for inference and metrics. x (n, c). softmax_rows returns f32 (f64 for f64).
 Tensor softmax_rows(const Tensor& x);
-Tensor argmax_rows(const Tensor& x);  // i64 (n), first of equals
+// i64 (n): the largest of the first `columns` (all when < 0) of each row, the first of equals.
+Tensor argmax_rows(const Tensor& x, int64_t columns = -1);
 
 }  // namespace osprey

@@ -72,10 +72,10 @@ void softmax_rows_cpu(const Tensor& x, Tensor& out) {
   });
 }
 
-void argmax_rows_cpu(const Tensor& x, Tensor& out) {
+void argmax_rows_cpu(const Tensor& x, int64_t columns, Tensor& out) {
   dispatch_floating(x.dtype(), "argmax_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ArgmaxRow<T> row{x.data<T>(), x.dim(1), out.mutable_data<int64_t>()};
+    const ArgmaxRow<T> row{x.data<T>(), x.dim(1), columns, out.mutable_data<int64_t>()};
     parallel_for_cpu(x.dim(0), row, std::max<int64_t>(1, 16384 / x.dim(1)));
   });
 }

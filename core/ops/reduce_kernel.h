@@ -41,12 +41,12 @@ struct SoftmaxRow {
 template <typename T>
 struct ArgmaxRow {
   const T* in;
-  int64_t width;
+  int64_t width, columns;
   int64_t* out;
   OSPREY_HD void operator()(int64_t row) const {
     const T* from = in + row * width;
     int64_t best = 0;
-    for (int64_t c = 1; c < width; ++c) {
+    for (int64_t c = 1; c < columns; ++c) {
       if (static_cast<ComputeType<T>>(from[c]) > static_cast<ComputeType<T>>(from[best])) best = c;
     }
     out[row] = best;
@@ -57,6 +57,6 @@ struct ArgmaxRow {
 extern DeviceKernel<void(const Tensor& x, Tensor& total)> sum_kernel;
 extern DeviceKernel<void(const Tensor& value, double scale, Tensor& out)> broadcast_kernel;
 extern DeviceKernel<void(const Tensor& x, Tensor& out)> softmax_rows_kernel;
-extern DeviceKernel<void(const Tensor& x, Tensor& out)> argmax_rows_kernel;
+extern DeviceKernel<void(const Tensor& x, int64_t columns, Tensor& out)> argmax_rows_kernel;
 
 }  // namespace osprey

@@ -6,7 +6,9 @@
 
 namespace osprey {
 
-DeviceKernel<void(const AdamHyper&, Tensor&, const Tensor&, Tensor&, Tensor&, Tensor&)> adam_kernel("Adam");
+DeviceKernel<void(std::vector<AdamJob>&)> adam_kernel("Adam");
+
+AdamBase::~AdamBase() = default;
 
 AdamBase::AdamBase(const ConfigNode& cfg, double default_weight_decay, bool decoupled_decay)
     : Optimizer(cfg, default_weight_decay),
@@ -53,7 +55,12 @@ void AdamBase::step_parameter(const ParamGroup& group, MasterParameter& param, c
   hyper.l2 = decoupled_decay_ ? 0.f : static_cast<float>(group.weight_decay);
   hyper.decay = decoupled_decay_ ? static_cast<float>(1 - group.lr * group.weight_decay) : 1.f;
   hyper.grad_factor = static_cast<float>(grad_factor);
-  adam_kernel(param.value.device(), hyper, param.value, grad, exp_avg, exp_avg_sq, max_exp_avg_sq);
+  jobs_.push_back({hyper, param.value, grad, exp_avg, exp_avg_sq, max_exp_avg_sq});
+}
+
+void AdamBase::finish_step() {
+  if (!jobs_.empty()) adam_kernel(jobs_.front().param.device(), jobs_);
+  jobs_.clear();
 }
 
 }  // namespace osprey

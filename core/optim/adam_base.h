@@ -4,6 +4,8 @@
 
 namespace osprey {
 
+struct AdamJob;
+
 // What Adam and AdamW share: keys lr, betas, eps, weight_decay, amsgrad. They differ in where the weight
 // decay goes.
 class AdamBase : public Optimizer {
@@ -13,14 +15,17 @@ class AdamBase : public Optimizer {
 
  protected:
   AdamBase(const ConfigNode& cfg, double default_weight_decay, bool decoupled_decay);
+  ~AdamBase() override;
   void step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad, double grad_factor,
                       State& state) override;
+  void finish_step() override;
 
  private:
   bool decoupled_decay_;
   double beta1_, beta2_;
   double eps_;
   bool amsgrad_;
+  std::vector<AdamJob> jobs_;  // of the step under way
 };
 
 }  // namespace osprey

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "core/tensor/device_kernel.h"
 #include "core/tensor/tensor.h"
@@ -43,19 +44,21 @@ struct AdamStep {
   }
 };
 
-// `max_exp_avg_sq` is undefined without amsgrad. f32, same shape.
-extern DeviceKernel<void(const AdamHyper& hyper, Tensor& param, const Tensor& grad, Tensor& exp_avg,
-                         Tensor& exp_avg_sq, Tensor& max_exp_avg_sq)>
-    adam_kernel;
+struct AdamJob {
+  AdamHyper hyper;
+  Tensor param, grad, exp_avg, exp_avg_sq;  // f32 of one shape
+  Tensor max_exp_avg_sq;                    // undefined without amsgrad
 
-inline AdamStep make_adam_step(const AdamHyper& hyper, Tensor& param, const Tensor& grad, Tensor& exp_avg,
-                               Tensor& exp_avg_sq, Tensor& max_exp_avg_sq) {
-  return {hyper,
-          param.mutable_data<float>(),
-          grad.data<float>(),
-          exp_avg.mutable_data<float>(),
-          exp_avg_sq.mutable_data<float>(),
-          max_exp_avg_sq.defined() ? max_exp_avg_sq.mutable_data<float>() : nullptr};
-}
+  AdamStep step() {
+    return {hyper,
+            param.mutable_data<float>(),
+            grad.data<float>(),
+            exp_avg.mutable_data<float>(),
+            exp_avg_sq.mutable_data<float>(),
+            max_exp_avg_sq.defined() ? max_exp_avg_sq.mutable_data<float>() : nullptr};
+  }
+};
+// All parameters of one step, on one device.
+extern DeviceKernel<void(std::vector<AdamJob>& jobs)> adam_kernel;
 
 }  // namespace osprey

@@ -9,7 +9,7 @@
 
 namespace osprey {
 
-DeviceKernel<void(const Tensors&, double, double*)> grad_norm_kernel("grad_norm");
+DeviceKernel<void(const Tensors&, double, Tensor&)> grad_norm_kernel("grad_norm");
 
 namespace {
 
@@ -39,9 +39,10 @@ double tensor_norm(const Tensor& grad, double p) {
   return total;
 }
 
-void grad_norm_cpu(const Tensors& grads, double p, double* total) {
-  *total = 0;
-  for (const Tensor& grad : grads) *total = join_norms(*total, tensor_norm(grad, p), p);
+void grad_norm_cpu(const Tensors& grads, double p, Tensor& total) {
+  double joined = 0;
+  for (const Tensor& grad : grads) joined = join_norms(joined, tensor_norm(grad, p), p);
+  *total.mutable_data<double>() = joined;
 }
 
 OSPREY_REGISTER_KERNEL(grad_norm_kernel, DeviceType::kCPU, grad_norm_cpu);
@@ -63,15 +64,24 @@ GradClip GradClip::from(const ConfigNode& cfg) {
   return clip;
 }
 
-double grad_norm(const std::vector<MasterParameter*>& params, double norm_type) {
+Tensor start_grad_norm(const std::vector<MasterParameter*>& params, double norm_type) {
   Tensors grads;
   for (const MasterParameter* param : params) {
     if (param->grad.defined() && !param->grad.empty()) grads.push_back(param->grad);
   }
-  if (grads.empty()) return 0;
-  double total = 0;
-  grad_norm_kernel(grads.front().device(), grads, norm_type, &total);
-  return std::isinf(norm_type) ? total : std::pow(total, 1 / norm_type);
+  if (grads.empty()) return {};
+  Tensor total({1}, DType::kF64, grads.front().device());
+  grad_norm_kernel(grads.front().device(), grads, norm_type, total);
+  return total;
+}
+
+double finish_grad_norm(double sum, double norm_type) {
+  return std::isinf(norm_type) ? sum : std::pow(sum, 1 / norm_type);
+}
+
+double grad_norm(const std::vector<MasterParameter*>& params, double norm_type) {
+  const Tensor sum = start_grad_norm(params, norm_type);
+  return sum.defined() ? finish_grad_norm(sum.item(), norm_type) : 0;
 }
 
 double clip_factor(const GradClip& clip, double norm) {

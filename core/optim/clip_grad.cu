@@ -1,21 +1,34 @@
 #include <algorithm>
 
-#include "core/backend/cuda/launch.cuh"
+#include "core/backend/cuda/multi_tensor.cuh"
 #include "core/optim/clip_grad_kernel.h"
 
 namespace osprey {
 namespace {
 
-// Chunk j joins elements j, j + chunks, ...
-struct JoinElements {
+constexpr int64_t kLanes = 256;  // partial results of a piece
+
+struct GradItem {
   const float* grad;
-  int64_t n, chunks;
+  int64_t n;
+};
+
+// Lane j of a piece joins its elements j, j + lanes, ...
+struct JoinLane {
+  const GradItem* items;
+  const internal::TensorPiece* pieces;
   double p;
-  double* partial;
-  OSPREY_HD void operator()(int64_t chunk) const {
-    double total = 0;
-    for (int64_t i = chunk; i < n; i += chunks) total = join_norms(total, norm_term(grad[i], p), p);
-    partial[chunk] = total;
+  double* partial;  // (pieces, lanes)
+  OSPREY_HD void operator()(int64_t row, int64_t c_begin, int64_t c_end) const {
+    const internal::TensorPiece& piece = pieces[row];
+    const float* grad = items[piece.item].grad;
+    for (int64_t lane = c_begin; lane < c_end; ++lane) {
+      double total = 0;
+      for (int64_t i = piece.begin + lane; i < piece.end; i += kLanes) {
+        total = join_norms(total, norm_term(grad[i], p), p);
+      }
+      partial[row * kLanes + lane] = total;
+    }
   }
 };
 
@@ -31,29 +44,24 @@ struct JoinChunks {
   }
 };
 
-int64_t chunks_of(const Tensor& grad) { return std::clamp<int64_t>(grad.numel() / 64, 1, 1 << 14); }
-
-// One small launch for each tensor, one wait of the host at the end of all.
-void grad_norm_cuda(const Tensors& grads, double p, double* total) {
+// A few launches for all gradients together; the host waits for none.
+void grad_norm_cuda(const Tensors& grads, double p, Tensor& total) {
   const Device device = grads.front().device();
-  int64_t chunks = 0;
-  for (const Tensor& grad : grads) chunks += chunks_of(grad);
+  std::vector<GradItem> items;
+  for (const Tensor& grad : grads) items.push_back({grad.data<float>(), grad.numel()});
+  const MultiTensor<GradItem> all(items, device);
+  int64_t chunks = all.num_pieces() * kLanes;
   Tensor partial({chunks}, DType::kF64, device);
-  double* next = partial.mutable_data<double>();
-  for (const Tensor& grad : grads) {
-    const int64_t count = chunks_of(grad);
-    parallel_for_cuda(device, count, JoinElements{grad.data<float>(), grad.numel(), count, p, next});
-    next += count;
-  }
+  parallel_rows_cuda(device, all.num_pieces(), kLanes,
+                     JoinLane{all.items(), all.pieces(), p, partial.mutable_data<double>()});
   while (chunks > 1) {
     const int64_t folded = (chunks + 63) / 64;
-    Tensor joined({folded}, DType::kF64, device);
+    Tensor joined = folded == 1 ? total : Tensor({folded}, DType::kF64, device);
     parallel_for_cuda(device, folded,
                       JoinChunks{partial.data<double>(), chunks, folded, p, joined.mutable_data<double>()});
     partial = joined;
     chunks = folded;
   }
-  *total = partial.item();
 }
 
 OSPREY_REGISTER_KERNEL(grad_norm_kernel, DeviceType::kCUDA, grad_norm_cuda);

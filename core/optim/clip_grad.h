@@ -19,6 +19,10 @@ struct GradClip {
 // Norm over all gradients together, accumulated in double in an order that does not depend on the number of
 // threads. 0 without gradients; not finite exactly when an element is not.
 double grad_norm(const std::vector<MasterParameter*>& params, double norm_type);
+// The same in two halves, so that the host may wait once for this and other numbers. The sum f64 (1) is on
+// the gradients' device; undefined without gradients.
+Tensor start_grad_norm(const std::vector<MasterParameter*>& params, double norm_type);
+double finish_grad_norm(double sum, double norm_type);
 
 // torch.nn.utils.clip_grad_norm_: the factor min(1, max_norm / (norm + 1e-6)) for the optimizer's step.
 // Requires a finite norm: there is nothing sensible to clip a non-finite one by.

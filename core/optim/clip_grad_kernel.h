@@ -19,8 +19,8 @@ OSPREY_HD inline double join_norms(double a, double b, double p) {
   return a != a || a > b ? a : b;
 }
 
-// The joined terms of all elements, in double and in an order that is always the same. Gradients are f32 on
-// one device, at least one.
-extern DeviceKernel<void(const Tensors& grads, double p, double* total)> grad_norm_kernel;
+// total f64 (1): the joined terms of all elements, in double and in an order that is always the same.
+// Gradients are f32 on one device, at least one, none empty.
+extern DeviceKernel<void(const Tensors& grads, double p, Tensor& total)> grad_norm_kernel;
 
 }  // namespace osprey

@@ -46,6 +46,7 @@ void Optimizer::step(double grad_factor) {
       step_parameter(group, *param, grad, grad_factor, state);
     }
   }
+  finish_step();
 }
 
 StateDict Optimizer::state_dict() const {

@@ -62,10 +62,12 @@ class Optimizer {
     int64_t step = 0;
     std::map<std::string, Tensor> tensors;  // f32, stored layout
   };
-  // Updates param.value and the state from `grad`; `state.step` has been advanced already (1 at the first
-  // step).
+  // Updates param.value and the state from `grad`, at once or in finish_step(); `state.step` has been
+  // advanced already (1 at the first step).
   virtual void step_parameter(const ParamGroup& group, MasterParameter& param, const Tensor& grad,
                               double grad_factor, State& state) = 0;
+  // Follows the last step_parameter() of a step: for optimizers that update all parameters in one pass.
+  virtual void finish_step() {}
 
  private:
   double base_lr_;

@@ -3,7 +3,7 @@
 
 namespace osprey {
 
-DeviceKernel<void(const SgdHyper&, Tensor&, const Tensor&, Tensor&)> sgd_kernel("SGD");
+DeviceKernel<void(std::vector<SgdJob>&)> sgd_kernel("SGD");
 
 namespace {
 
@@ -41,15 +41,21 @@ class SGD final : public Optimizer {
                          static_cast<float>(grad_factor),
                          nesterov_,
                          first_step};
-    Tensor none;  // a schedule may turn momentum off for a while: the buffer rests
-    sgd_kernel(param.value.device(), hyper, param.value, grad, group.momentum != 0 ? buffer : none);
+    // A schedule may turn momentum off for a while: the buffer rests.
+    jobs_.push_back({hyper, param.value, grad, group.momentum != 0 ? buffer : Tensor()});
     if (!buffer.defined()) state.tensors.clear();
+  }
+
+  void finish_step() override {
+    if (!jobs_.empty()) sgd_kernel(jobs_.front().param.device(), jobs_);
+    jobs_.clear();
   }
 
  private:
   double momentum_;
   double dampening_;
   bool nesterov_;
+  std::vector<SgdJob> jobs_;  // of the step under way
 };
 
 OSPREY_REGISTER_OPTIMIZER(SGD);

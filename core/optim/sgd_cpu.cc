@@ -4,8 +4,8 @@
 namespace osprey {
 namespace {
 
-void sgd_cpu(const SgdHyper& hyper, Tensor& param, const Tensor& grad, Tensor& buffer) {
-  parallel_for_cpu(param.numel(), make_sgd_step(hyper, param, grad, buffer), /*grain=*/1 << 14);
+void sgd_cpu(std::vector<SgdJob>& jobs) {
+  for (SgdJob& job : jobs) parallel_for_cpu(job.param.numel(), job.step(), /*grain=*/1 << 14);
 }
 
 OSPREY_REGISTER_KERNEL(sgd_kernel, DeviceType::kCPU, sgd_cpu);

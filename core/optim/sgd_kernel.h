@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/tensor/device_kernel.h"
 #include "core/tensor/tensor.h"
@@ -32,13 +33,16 @@ struct SgdStep {
   }
 };
 
-// `buffer` is undefined without momentum. f32, same shape.
-extern DeviceKernel<void(const SgdHyper& hyper, Tensor& param, const Tensor& grad, Tensor& buffer)>
-    sgd_kernel;
+struct SgdJob {
+  SgdHyper hyper;
+  Tensor param, grad, buffer;  // f32 of one shape; buffer is undefined without momentum
 
-inline SgdStep make_sgd_step(const SgdHyper& hyper, Tensor& param, const Tensor& grad, Tensor& buffer) {
-  return {hyper, param.mutable_data<float>(), grad.data<float>(),
-          buffer.defined() ? buffer.mutable_data<float>() : nullptr};
-}
+  SgdStep step() {
+    return {hyper, param.mutable_data<float>(), grad.data<float>(),
+            buffer.defined() ? buffer.mutable_data<float>() : nullptr};
+  }
+};
+// All parameters of one step, on one device.
+extern DeviceKernel<void(std::vector<SgdJob>& jobs)> sgd_kernel;
 
 }  // namespace osprey

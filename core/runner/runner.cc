@@ -7,6 +7,7 @@
 
 #include "core/base/logging.h"
 #include "core/base/parallel.h"
+#include "core/ops/fetch.h"
 #include "core/optim/param_groups.h"
 #include "core/runner/load_weights.h"
 #include "core/runner/resume_report.h"
@@ -39,33 +40,6 @@ std::string describe_workflow(const std::vector<WorkflowStep>& workflow) {
   for (const WorkflowStep& step : workflow)
     steps.push_back(str_cat("('", step.train ? "train" : "val", "', ", step.count, ")"));
   return "[" + join(steps) + "]";
-}
-
-// Scalars as numbers. Those of a GPU come in one copy: the host waits once.
-std::vector<double> numbers_of(const Tensors& scalars) {
-  Tensors there;
-  for (const Tensor& scalar : scalars) {
-    if (scalar.device().is_cuda()) there.push_back(scalar.to(DType::kF32).reshape({1}));
-  }
-  const std::vector<double> fetched = there.empty() ? std::vector<double>() : concat(there).to_doubles();
-  std::vector<double> numbers;
-  size_t next = 0;
-  for (const Tensor& scalar : scalars) {
-    numbers.push_back(scalar.device().is_cuda() ? fetched[next++] : scalar.item());
-  }
-  return numbers;
-}
-
-// The values of one forward pass as numbers for the log, their total included.
-void stage_losses(const LossDict& losses, int64_t images, LogBuffer& buffer) {
-  Tensors values;
-  for (const auto& [name, value] : losses.entries()) values.push_back(value.value());
-  values.push_back(losses.total().value());
-  const std::vector<double> numbers = numbers_of(values);
-  for (size_t i = 0; i < losses.entries().size(); ++i) {
-    buffer.stage(losses.entries()[i].first, numbers[i], images);
-  }
-  buffer.stage("loss", numbers.back(), images);
 }
 
 // Fire drills see every op of their iteration; nothing is installed otherwise.
@@ -166,8 +140,31 @@ Verdict Runner::attempt() {
   const DrillObserver observer(fire_drill_);
   batch_.img = batch_.img.to(model_device());
   const LossDict losses = model().forward_train(batch_);
-  stage_losses(losses, batch_.size(), log_buffer_);
-  return step_hook_->train_step(*this, losses);
+  looked_ = false;
+  const Verdict verdict = step_hook_->train_step(*this, losses);
+  if (!looked_) look(losses);
+  return verdict;
+}
+
+Runner::Look Runner::look(const LossDict& losses, const Tensors& also) {
+  Tensors wanted = also;
+  for (const auto& [name, value] : losses.entries()) wanted.push_back(value.value());
+  wanted.push_back(losses.total().value());
+  const Tensors fetched = fetch_together(wanted);
+  const auto first_loss = fetched.begin() + static_cast<int64_t>(also.size());
+  Look seen;
+  seen.also.assign(fetched.begin(), first_loss);
+  for (auto it = first_loss; it != fetched.end(); ++it) seen.losses.push_back(it->item());
+  if (!looked_) stage_losses(losses, seen.losses);
+  looked_ = true;
+  return seen;
+}
+
+void Runner::stage_losses(const LossDict& losses, const std::vector<double>& numbers) {
+  for (size_t i = 0; i < losses.entries().size(); ++i) {
+    log_buffer_.stage(losses.entries()[i].first, numbers[i], batch_.size());
+  }
+  log_buffer_.stage("loss", numbers.back(), batch_.size());
 }
 
 void Runner::commit() {
@@ -191,7 +188,8 @@ void Runner::val_iter() {
   log_buffer_.begin_iter(inner_iter_);
   call_hooks([&](Hook& hook) { hook.before_val_iter(*this); });
   batch_.img = batch_.img.to(model_device());
-  stage_losses(model().forward_train(batch_), batch_.size(), log_buffer_);
+  looked_ = false;
+  look(model().forward_train(batch_));
   log_buffer_.commit();
   model().discard_buffers();
   call_hooks([&](Hook& hook) { hook.after_val_iter(*this); });

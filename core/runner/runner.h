@@ -113,6 +113,15 @@ class Runner {
   // epoch does.
   Checkpoint checkpoint();
 
+  // What one look at the device tells of an iteration. The host waits once for all of it: a step hook that
+  // needs more numbers than the losses asks for them here.
+  struct Look {
+    std::vector<double> losses;  // each entry of the losses, then their total
+    Tensors also;                // the other tensors, on the CPU
+  };
+  // The first look of an iteration stages the losses for the log.
+  Look look(const LossDict& losses, const Tensors& also = {});
+
   // Runs the tape; faults of a fire drill are put in here, too.
   void backward(const Variable& loss, double seed);
   FireDrill& fire_drill() { return fire_drill_; }
@@ -142,6 +151,7 @@ class Runner {
 
  private:
   Verdict attempt();
+  void stage_losses(const LossDict& losses, const std::vector<double>& numbers);
   void commit();
   void roll_back(const NonFiniteEvent& event);
   void snapshot_hooks();
@@ -161,6 +171,7 @@ class Runner {
   std::map<std::string, StateDict> resumed_hooks_;
   std::map<std::string, StateDict> hook_snapshots_;
   bool inside_iteration_ = false;
+  bool looked_ = false;  // at this iteration's losses
   std::atomic<bool> stop_requested_{false};
 };
 

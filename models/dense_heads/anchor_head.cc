@@ -111,7 +111,8 @@ AnchorHead::LevelLosses AnchorHead::loss(const Predictions& predictions, const B
   OSPREY_REQUIRE(targets_, path(), ": training needs model.train_cfg");
   const ModuleScope scope(path());
   const std::vector<MapSize> sizes = predictions.featmap_sizes();
-  const Tensors anchors = anchor_generator_->grid_anchors(sizes);
+  const Device device = predictions.cls_scores.front().device();
+  const Tensors anchors = anchor_generator_->grid_anchors(sizes, device);
   const AnchorTargets targets =
       targets_->make(anchors, *anchor_generator_, sizes, *bbox_coder_, batch, class_agnostic);
   const double num_total_samples =
@@ -122,7 +123,7 @@ AnchorHead::LevelLosses AnchorHead::loss(const Predictions& predictions, const B
     Variable bbox_pred = reshape(predictions.bbox_preds[l], {-1, 4});
     if (reg_decoded_bbox_) {
       const Tensor boxes = concat(Tensors(static_cast<size_t>(batch.size()), anchors[l]));
-      bbox_pred = bbox_coder_->decode(boxes.to(bbox_pred.device()), bbox_pred, std::nullopt);
+      bbox_pred = bbox_coder_->decode(boxes, bbox_pred, std::nullopt);
     }
     losses.loss_cls.push_back(
         (*loss_cls_)(cls_score, targets.labels[l], {targets.label_weights[l], num_total_samples}));
@@ -189,7 +190,8 @@ std::vector<DetectionResult> AnchorHead::aug_test(const std::vector<Variables>& 
 std::vector<AnchorHead::Candidates> AnchorHead::get_bboxes(const Predictions& predictions,
                                                            const std::vector<ImgMeta>& img_metas) const {
   const NoGradGuard no_grad;
-  const Tensors anchors = anchor_generator_->grid_anchors(predictions.featmap_sizes());
+  const Device device = predictions.cls_scores.front().device();
+  const Tensors anchors = anchor_generator_->grid_anchors(predictions.featmap_sizes(), device);
   std::vector<Candidates> candidates;
   for (size_t i = 0; i < img_metas.size(); ++i) {
     candidates.push_back(candidates_of(predictions, anchors, static_cast<int64_t>(i), img_metas[i]));

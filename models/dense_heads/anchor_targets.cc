@@ -2,35 +2,55 @@
 
 #include <algorithm>
 
-#include "core/ops/shape_ops.h"
+#include "core/anchor/anchor_kernel.h"
+#include "core/bbox/device_samples.h"
 
 namespace osprey {
 
-// Flat over the anchors of all levels of one image.
-struct AnchorTargetMaker::ImageTargets {
-  std::vector<int64_t> labels;
-  std::vector<float> label_weights, bbox_targets, bbox_weights;
-  int64_t num_pos = 0, num_neg = 0;
-
-  ImageTargets(int64_t num_anchors, int64_t background)
-      : labels(num_anchors, background),
-        label_weights(num_anchors, 0.0f),
-        bbox_targets(num_anchors * 4, 0.0f),
-        bbox_weights(num_anchors * 4, 0.0f) {}
-};
-
 namespace {
 
-std::vector<int64_t> indices_of(const Tensor& flags) {
-  const std::vector<uint8_t> values = flags.to_vector<uint8_t>();
-  std::vector<int64_t> indices;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i]) indices.push_back(static_cast<int64_t>(i));
+// What hides the anchors that take no part: NaN boxes, which an assigner gives to nobody.
+Tensor hidden_outside(const Tensor& anchors, const Tensor& inside) {
+  Tensor seen = Tensor::empty_like(anchors);
+  for_rows(anchors.device(), anchors.dim(0),
+           HideAnchor{anchors.data<float>(), inside.data<uint8_t>(), seen.mutable_data<float>()});
+  return seen;
+}
+
+AnchorPlace place_of_levels(const Tensors& anchors, int64_t images) {
+  OSPREY_REQUIRE(anchors.size() <= kMaxAnchorLevels, "anchor targets: ", anchors.size(), " levels, at most ",
+                 kMaxAnchorLevels, " are supported");
+  AnchorPlace place{{}, images, 0};
+  for (size_t l = 0; l < anchors.size(); ++l) place.begins[l + 1] = place.begins[l] + anchors[l].dim(0);
+  return place;
+}
+
+Tensors cut_levels(const Tensor& all, const Tensors& anchors, int64_t images) {
+  Tensors levels;
+  int64_t begin = 0;
+  for (const Tensor& level : anchors) {
+    levels.push_back(all.slice(begin, begin + images * level.dim(0)));
+    begin += images * level.dim(0);
   }
-  return indices;
+  return levels;
 }
 
 }  // namespace
+
+// Level after level, within a level image after image.
+struct AnchorTargetMaker::Flat {
+  AnchorPlace place;
+  Tensor labels, label_weights, bbox_targets, bbox_weights;
+
+  Flat(const Tensors& anchors, int64_t images, int64_t background) : place(place_of_levels(anchors, images)) {
+    const Device device = anchors[0].device();
+    const int64_t n = images * place.begins[anchors.size()];
+    labels = Tensor::full({n}, static_cast<double>(background), DType::kI64, device);
+    label_weights = Tensor::zeros({n}, DType::kF32, device);
+    bbox_targets = Tensor::zeros({n, 4}, DType::kF32, device);
+    bbox_weights = Tensor::zeros({n, 4}, DType::kF32, device);
+  }
+};
 
 AnchorTargetMaker::AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_classes, bool sampling,
                                      bool reg_decoded_bbox)
@@ -45,11 +65,14 @@ AnchorTargetMaker::AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_cl
   train_cfg.get("debug", false);  // the reference reads it nowhere
 }
 
-SamplingResult AnchorTargetMaker::sample(const Tensor& anchors, const Batch& batch, int64_t image) const {
+AssignResult AnchorTargetMaker::assign(const Tensor& anchors, const Tensor& inside, const Batch& batch,
+                                       int64_t image) const {
   const Tensor ignore = batch.gt_bboxes_ignore.empty() ? Tensor() : batch.gt_bboxes_ignore[image];
-  const Tensor& gt_bboxes = batch.gt_bboxes[image];
-  CounterRng rng(batch.rng_seed, /*stream of the dense head*/ 0, image);
-  return sampler_->sample(assigner_->assign(anchors, gt_bboxes, ignore, {}), anchors, gt_bboxes, {}, rng);
+  AssignResult assigned =
+      assigner_->assign(hidden_outside(anchors, inside), batch.gt_bboxes[image], ignore, {});
+  for_rows(anchors.device(), anchors.dim(0),
+           IgnoreHidden{inside.data<uint8_t>(), assigned.gt_inds.mutable_data<int64_t>()});
+  return assigned;
 }
 
 void AnchorTargetMaker::require_class(int64_t label) const {
@@ -58,75 +81,54 @@ void AnchorTargetMaker::require_class(int64_t label) const {
                           num_classes_ - 1, "; set num_classes to the number of classes of the data set"));
 }
 
-AnchorTargetMaker::ImageTargets AnchorTargetMaker::for_image(const Tensor& anchors,
-                                                             const Tensor& inside_flags,
-                                                             const BBoxCoder& coder, const Batch& batch,
-                                                             int64_t image, bool class_agnostic) const {
-  ImageTargets targets(anchors.dim(0), num_classes_);
-  const std::vector<int64_t> inside = indices_of(inside_flags);
-  if (inside.empty()) return targets;
-  const int64_t num_inside = static_cast<int64_t>(inside.size());
-  const Tensor inside_anchors = gather_rows(anchors, Tensor::from(inside, {num_inside})).value();
-  const SamplingResult sampled = sample(inside_anchors, batch, image);
-  const auto pos_inds = sampled.pos_inds.to_vector<int64_t>();
-  const auto neg_inds = sampled.neg_inds.to_vector<int64_t>();
-  const auto gt_inds = sampled.pos_assigned_gt_inds.to_vector<int64_t>();
-  const auto gt_labels =
-      class_agnostic ? std::vector<int64_t>() : batch.gt_labels[image].to_vector<int64_t>();
-  for (const int64_t label : gt_labels) require_class(label);
+void AnchorTargetMaker::fill_in(const SamplingResult& sampled, const BBoxCoder& coder, const Batch& batch,
+                                bool class_agnostic, Flat& targets) const {
+  const Device device = targets.labels.device();
   const Tensor wanted =
       reg_decoded_bbox_ ? sampled.pos_gt_bboxes : coder.encode(sampled.pos_bboxes, sampled.pos_gt_bboxes);
-  const auto bbox_targets = wanted.to_vector<float>();
-  for (size_t k = 0; k < pos_inds.size(); ++k) {
-    const int64_t anchor = inside[pos_inds[k]];
-    targets.labels[anchor] = class_agnostic ? 0 : gt_labels[gt_inds[k]];
-    targets.label_weights[anchor] = pos_weight_;
-    std::copy_n(&bbox_targets[k * 4], 4, &targets.bbox_targets[anchor * 4]);
-    std::fill_n(&targets.bbox_weights[anchor * 4], 4, 1.0f);
-  }
-  for (const int64_t k : neg_inds) targets.label_weights[inside[k]] = 1;
-  targets.num_pos = static_cast<int64_t>(pos_inds.size());
-  targets.num_neg = static_cast<int64_t>(neg_inds.size());
-  return targets;
+  const Tensor gt_labels = class_agnostic ? Tensor() : batch.gt_labels[targets.place.image].to(device);
+  for_rows(device, sampled.pos_inds.dim(0),
+           SetPositive{
+               targets.place, sampled.pos_inds.data<int64_t>(), sampled.pos_assigned_gt_inds.data<int64_t>(),
+               class_agnostic ? nullptr : gt_labels.data<int64_t>(), wanted.data<float>(), pos_weight_,
+               targets.labels.mutable_data<int64_t>(), targets.label_weights.mutable_data<float>(),
+               targets.bbox_targets.mutable_data<float>(), targets.bbox_weights.mutable_data<float>()});
+  for_rows(device, sampled.neg_inds.dim(0),
+           SetNegative{targets.place, sampled.neg_inds.data<int64_t>(),
+                       targets.label_weights.mutable_data<float>()});
 }
 
 AnchorTargets AnchorTargetMaker::make(const Tensors& anchors, const AnchorGeneratorBase& generator,
                                       const std::vector<MapSize>& featmap_sizes, const BBoxCoder& coder,
                                       const Batch& batch, bool class_agnostic) const {
-  const Tensor flat_anchors = concat(anchors).to(kCPU);
-  const Device device = anchors[0].device();
-  AnchorTargets targets;
-  std::vector<ImageTargets> images;
+  const Tensor flat_anchors = concat(anchors);
+  std::vector<AssignResult> assigned;
   for (int64_t i = 0; i < batch.size(); ++i) {
     const ImgMeta& meta = batch.img_metas[i];
-    const Tensor valid = concat(generator.valid_flags(featmap_sizes, meta.pad_shape));
+    const Tensor valid = concat(generator.valid_flags(featmap_sizes, meta.pad_shape, flat_anchors.device()));
     const Tensor inside = anchor_inside_flags(flat_anchors, valid, meta.img_shape, allowed_border_);
-    images.push_back(for_image(flat_anchors, inside, coder, batch, i, class_agnostic));
-    targets.num_total_pos += std::max<int64_t>(images.back().num_pos, 1);
-    targets.num_total_neg += std::max<int64_t>(images.back().num_neg, 1);
+    assigned.push_back(assign(flat_anchors, inside, batch, i));
+    for (const int64_t label :
+         class_agnostic ? std::vector<int64_t>() : batch.gt_labels[i].to_vector<int64_t>())
+      require_class(label);
   }
-  // From one list per image to one per level.
-  int64_t begin = 0;
-  for (const Tensor& level : anchors) {
-    const int64_t count = level.dim(0);
-    std::vector<int64_t> labels;
-    std::vector<float> label_weights, bbox_targets, bbox_weights;
-    const auto append = [](auto& to, const auto& from, int64_t first, int64_t n) {
-      to.insert(to.end(), from.begin() + first, from.begin() + first + n);
-    };
-    for (const ImageTargets& image : images) {
-      append(labels, image.labels, begin, count);
-      append(label_weights, image.label_weights, begin, count);
-      append(bbox_targets, image.bbox_targets, begin * 4, count * 4);
-      append(bbox_weights, image.bbox_weights, begin * 4, count * 4);
-    }
-    const int64_t n = batch.size() * count;
-    targets.labels.push_back(Tensor::from(labels, {n}).to(device));
-    targets.label_weights.push_back(Tensor::from(label_weights, {n}).to(device));
-    targets.bbox_targets.push_back(Tensor::from(bbox_targets, {n, 4}).to(device));
-    targets.bbox_weights.push_back(Tensor::from(bbox_weights, {n, 4}).to(device));
-    begin += count;
+  find_assigned_rows(assigned);
+
+  AnchorTargets targets;
+  Flat flat(anchors, batch.size(), num_classes_);
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    CounterRng rng(batch.rng_seed, /*stream of the dense head*/ 0, i);
+    const SamplingResult sampled =
+        sampler_->sample(std::move(assigned[i]), flat_anchors, batch.gt_bboxes[i], {}, rng);
+    flat.place.image = i;
+    fill_in(sampled, coder, batch, class_agnostic, flat);
+    targets.num_total_pos += std::max<int64_t>(sampled.pos_inds.dim(0), 1);
+    targets.num_total_neg += std::max<int64_t>(sampled.neg_inds.dim(0), 1);
   }
+  targets.labels = cut_levels(flat.labels, anchors, batch.size());
+  targets.label_weights = cut_levels(flat.label_weights, anchors, batch.size());
+  targets.bbox_targets = cut_levels(flat.bbox_targets, anchors, batch.size());
+  targets.bbox_weights = cut_levels(flat.bbox_weights, anchors, batch.size());
   return targets;
 }
 

@@ -11,7 +11,7 @@
 
 namespace osprey {
 
-// What every anchor should have predicted, per level, for all images together.
+// What every anchor should have predicted, per level, for all images together. On the anchors' device.
 struct AnchorTargets {
   Tensors labels;         // i64 (n * h * w * A); num_classes = background
   Tensors label_weights;  // f32 (n * h * w * A); 0 = takes no part
@@ -34,11 +34,11 @@ class AnchorTargetMaker {
                      bool class_agnostic) const;
 
  private:
-  struct ImageTargets;
-  SamplingResult sample(const Tensor& anchors, const Batch& batch, int64_t image) const;
+  struct Flat;
+  AssignResult assign(const Tensor& anchors, const Tensor& inside, const Batch& batch, int64_t image) const;
+  void fill_in(const SamplingResult& sampled, const BBoxCoder& coder, const Batch& batch, bool class_agnostic,
+               Flat& targets) const;
   void require_class(int64_t label) const;
-  ImageTargets for_image(const Tensor& anchors, const Tensor& inside_flags, const BBoxCoder& coder,
-                         const Batch& batch, int64_t image, bool class_agnostic) const;
 
   std::unique_ptr<BBoxAssigner> assigner_;
   std::unique_ptr<BBoxSampler> sampler_;

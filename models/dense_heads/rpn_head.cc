@@ -62,7 +62,7 @@ DenseHead::TrainResult RPNHead::forward_train(const Variables& feats, const Batc
   losses.add("loss_rpn_cls", level_losses.loss_cls);
   losses.add("loss_rpn_bbox", level_losses.loss_bbox);
   const FiniteBoxes proposals = keep_finite(get_bboxes(predictions, batch.img_metas, *train_proposals_));
-  return {fail_unless(proposals.complete, losses, "loss_rpn_bbox"), proposals.boxes};
+  return {fail_unless_finite(proposals, losses, "loss_rpn_bbox"), proposals.boxes};
 }
 
 Tensors RPNHead::simple_test_rpn(const Variables& feats, const std::vector<ImgMeta>& img_metas) const {
@@ -100,22 +100,27 @@ Tensor RPNHead::merge_aug_proposals(const Tensors& proposals, const ProposalCfg&
 Tensors RPNHead::get_bboxes(const Predictions& predictions, const std::vector<ImgMeta>& img_metas,
                             const ProposalCfg& cfg) const {
   const NoGradGuard no_grad;
-  const Tensors anchors = anchor_generator_->grid_anchors(predictions.featmap_sizes());
-  Tensors proposals;
+  const Device device = predictions.cls_scores.front().device();
+  const Tensors anchors = anchor_generator_->grid_anchors(predictions.featmap_sizes(), device);
+  std::vector<PendingNms> pending;
   for (size_t i = 0; i < img_metas.size(); ++i) {
-    proposals.push_back(propose(predictions, anchors, static_cast<int64_t>(i), img_metas[i], cfg));
+    pending.push_back(propose(predictions, anchors, static_cast<int64_t>(i), img_metas[i], cfg));
+  }
+  Tensors proposals;
+  for (const NmsResult& kept : finish_nms(pending)) {
+    proposals.push_back(kept.dets.slice(0, std::min(kept.dets.dim(0), cfg.max_per_img)));
   }
   return proposals;
 }
 
-// The best anchors of each level, decoded; NMS within each level; the best of what is left.
-Tensor RPNHead::propose(const Predictions& predictions, const Tensors& anchors, int64_t image,
-                        const ImgMeta& meta, const ProposalCfg& cfg) const {
+// The best anchors of each level, decoded; NMS within each level.
+PendingNms RPNHead::propose(const Predictions& predictions, const Tensors& anchors, int64_t image,
+                            const ImgMeta& meta, const ProposalCfg& cfg) const {
   Tensors mlvl_scores, mlvl_deltas, mlvl_anchors, mlvl_ids;
   for (size_t l = 0; l < anchors.size(); ++l) {
     Tensor scores = objectness(predictions.cls_scores[l].value()[image].reshape({-1, cls_out_channels_}));
     Tensor deltas = predictions.bbox_preds[l].value()[image].reshape({-1, 4});
-    Tensor level_anchors = anchors[l].to(deltas.device());
+    Tensor level_anchors = anchors[l];
     if (cfg.nms_pre > 0 && scores.numel() > cfg.nms_pre) {
       const Tensor rows = top_rows(scores, cfg.nms_pre);
       scores = gather_rows(scores, rows).value();
@@ -137,8 +142,7 @@ Tensor RPNHead::propose(const Predictions& predictions, const Tensors& anchors, 
     scores = gather_rows(scores, rows).value();
     ids = gather_rows(ids, rows).value();
   }
-  const Tensor dets = batched_nms(boxes, scores, ids, cfg.nms).dets;
-  return dets.slice(0, std::min(dets.dim(0), cfg.max_per_img));
+  return start_batched_nms(boxes, scores, ids, cfg.nms);
 }
 
 // cls_score (n, cls_out_channels) -> probability of an object (n).

@@ -25,8 +25,8 @@ class RPNHead final : public AnchorHead {
   std::pair<Variable, Variable> forward_single(const Variable& x) const override;
   Tensors get_bboxes(const Predictions& predictions, const std::vector<ImgMeta>& img_metas,
                      const ProposalCfg& cfg) const;
-  Tensor propose(const Predictions& predictions, const Tensors& anchors, int64_t image, const ImgMeta& meta,
-                 const ProposalCfg& cfg) const;
+  PendingNms propose(const Predictions& predictions, const Tensors& anchors, int64_t image,
+                     const ImgMeta& meta, const ProposalCfg& cfg) const;
   Tensor merge_aug_proposals(const Tensors& proposals, const ProposalCfg& cfg) const;
   Tensor objectness(const Tensor& cls_score) const;
 

@@ -2,6 +2,7 @@
 
 #include "core/bbox/transforms.h"
 #include "core/ops/elementwise.h"
+#include "core/ops/label_ops.h"
 #include "core/ops/shape_ops.h"
 
 namespace osprey {
@@ -16,6 +17,18 @@ std::unique_ptr<ModuleList<Base>> build_per_stage(const ConfigNode& cfg, size_t 
   auto parts = std::make_unique<ModuleList<Base>>();
   for (size_t i = 0; i < num_stages; ++i) parts->append(build<Base>(cfg.is_list() ? cfg.at(i) : cfg));
   return parts;
+}
+
+// Of boxes (n, 4), positives first, those that are no ground truths by the flags of the positives.
+Tensor without_ground_truths(const Tensor& boxes, const Tensor& pos_is_gt) {
+  const auto is_gt = pos_is_gt.to_vector<uint8_t>();
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < boxes.dim(0); ++row) {
+    if (row >= static_cast<int64_t>(is_gt.size()) || !is_gt[row]) rows.push_back(row);
+  }
+  const int64_t kept = static_cast<int64_t>(rows.size());
+  if (kept == boxes.dim(0)) return boxes;
+  return gather_rows(boxes, Tensor::from(rows, {kept})).value();
 }
 
 }  // namespace
@@ -70,7 +83,7 @@ LossDict CascadeRoIHead::forward_train(const Variables& feats, const Tensors& pr
     if (stage + 1 < num_stages_) refined = refine_bboxes(stage, step, sampled, batch);
 
     const std::string prefix = str_cat("s", stage, ".");
-    losses.merge(prefix, fail_unless(refined.complete, step.losses, "loss_bbox"), stage_loss_weight(stage));
+    losses.merge(prefix, fail_unless_finite(refined, step.losses, "loss_bbox"), stage_loss_weight(stage));
     if (with_mask()) {
       losses.merge(prefix, mask_forward_train(stage, context, sampled, batch), stage_loss_weight(stage));
     }
@@ -82,6 +95,7 @@ LossDict CascadeRoIHead::forward_train(const Variables& feats, const Tensors& pr
 SamplingResults CascadeRoIHead::assign_and_sample(size_t stage, const Context& context, const Tensors& boxes,
                                                   const Batch& batch, int draw) const {
   OSPREY_REQUIRE(!train_cfg_.empty(), path(), ": training needs model.train_cfg.rcnn");
+  (*bbox_heads_)[stage].check_labels(batch.gt_labels);
   const auto hardness = [&](int64_t image) {
     return [&, image](const Tensor& bboxes, const Tensor& labels) {
       const NoGradGuard no_grad;
@@ -116,25 +130,15 @@ FiniteBoxes CascadeRoIHead::refine_bboxes(size_t stage, const BBoxStep& step, co
                                           const Batch& batch) const {
   const NoGradGuard no_grad;
   const BBoxHead& head = (*bbox_heads_)[stage];
-  Tensor labels = step.targets.labels.to(kCPU).clone();
-  const auto best = head.foreground_argmax(step.predictions.cls_score.value()).to_vector<int64_t>();
-  int64_t* label = labels.mutable_data<int64_t>();
-  for (size_t i = 0; i < best.size(); ++i) {
-    if (label[i] == head.num_classes()) label[i] = best[i];
-  }
+  const Tensor best = head.foreground_argmax(step.predictions.cls_score.value());
+  const Tensor labels = replace_label(step.targets.labels.to(best.device()), head.num_classes(), best);
   Tensors refined, all;
   for (const SamplingResult& image : sampled) all.push_back(image.bboxes());
-  const Tensors image_labels = split_rows(labels.to(step.targets.labels.device()), all);
+  const Tensors image_labels = split_rows(labels, all);
   const Tensors deltas = split_rows(step.predictions.bbox_pred.value(), all);
   for (size_t i = 0; i < sampled.size(); ++i) {
     const Tensor boxes = head.regress_by_class(all[i], image_labels[i], deltas[i], batch.img_metas[i]);
-    const auto is_gt = sampled[i].pos_is_gt.to_vector<uint8_t>();
-    std::vector<int64_t> rows;
-    for (int64_t row = 0; row < boxes.dim(0); ++row) {
-      if (row >= static_cast<int64_t>(is_gt.size()) || !is_gt[row]) rows.push_back(row);
-    }
-    const Tensor kept = Tensor::from(rows, {static_cast<int64_t>(rows.size())}).to(boxes.device());
-    refined.push_back(gather_rows(boxes, kept).value());
+    refined.push_back(without_ground_truths(boxes, sampled[i].pos_is_gt));
   }
   return keep_finite(refined);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/ops/shape_ops.h"
+#include "core/bbox/transforms.h"
 
 namespace osprey {
 
@@ -50,19 +50,9 @@ Tensors split_rows(const Tensor& all, const Tensors& like) {
   return parts;
 }
 
-Tensor without_scores(const Tensor& boxes) {
-  if (boxes.dim(1) == 4) return boxes;
-  const std::vector<float> rows = boxes.to_vector<float>();
-  const int64_t columns = boxes.dim(1);
-  Tensor bare({boxes.dim(0), 4}, DType::kF32);
-  float* xyxy = bare.mutable_data<float>();
-  for (int64_t i = 0; i < boxes.dim(0); ++i) std::copy_n(&rows[i * columns], 4, xyxy + i * 4);
-  return bare.to(boxes.device());
-}
-
 Tensors without_scores(const Tensors& boxes) {
   Tensors bare;
-  for (const Tensor& image : boxes) bare.push_back(without_scores(image));
+  for (const Tensor& image : boxes) bare.push_back(first_four(image));
   return bare;
 }
 

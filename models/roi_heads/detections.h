@@ -26,7 +26,6 @@ DetectionResult to_result(const Detections& detections);
 Tensors split_rows(const Tensor& all, const Tensors& like);
 
 // First four columns of boxes (n, 4) or (n, 5).
-Tensor without_scores(const Tensor& boxes);
 Tensors without_scores(const Tensors& boxes);
 
 }  // namespace osprey

@@ -54,7 +54,7 @@ LossDict HybridTaskCascadeRoIHead::forward_train(const Variables& feats, const T
 
     const std::string prefix = str_cat("s", stage, ".");
     const double weight = stage_loss_weight(stage);
-    losses.merge(prefix, fail_unless(refined.complete, step.losses, "loss_bbox"), weight);
+    losses.merge(prefix, fail_unless_finite(refined, step.losses, "loss_bbox"), weight);
     if (with_mask()) {
       // The mask branch sees this stage's own boxes, not the ones that the box branch started from.
       if (interleave) sampled = assign_and_sample(stage, context, refined.boxes, batch, /*draw=*/1);

@@ -1,5 +1,6 @@
 #include "models/roi_heads/rcnn_cfg.h"
 
+#include "core/bbox/device_samples.h"
 #include "core/bbox/transforms.h"
 
 namespace osprey {
@@ -28,15 +29,18 @@ RCNNTestCfg::RCNNTestCfg(const ConfigNode& cfg)
 
 SamplingResults assign_and_sample(const RCNNTrainCfg& cfg, const Tensors& proposals, const Batch& batch,
                                   SamplerStream stream, const HardnessByImage& hardness) {
-  SamplingResults results;
+  std::vector<AssignResult> assigned;
   for (int64_t i = 0; i < batch.size(); ++i) {
     const Tensor ignore = batch.gt_bboxes_ignore.empty() ? Tensor() : batch.gt_bboxes_ignore[i];
+    assigned.push_back(cfg.assigner->assign(proposals[i], batch.gt_bboxes[i], ignore, batch.gt_labels[i]));
+  }
+  find_assigned_rows(assigned);
+  SamplingResults results;
+  for (int64_t i = 0; i < batch.size(); ++i) {
     // Stream 0 is the dense head's.
     CounterRng rng(batch.rng_seed, 1 + 2 * stream.stage + static_cast<size_t>(stream.draw), i);
-    AssignResult assigned =
-        cfg.assigner->assign(proposals[i], batch.gt_bboxes[i], ignore, batch.gt_labels[i]);
-    results.push_back(cfg.sampler->sample_by_hardness(std::move(assigned), proposals[i], batch.gt_bboxes[i],
-                                                      batch.gt_labels[i], rng,
+    results.push_back(cfg.sampler->sample_by_hardness(std::move(assigned[i]), proposals[i],
+                                                      batch.gt_bboxes[i], batch.gt_labels[i], rng,
                                                       hardness ? hardness(i) : HardnessOf()));
   }
   return results;

@@ -29,6 +29,7 @@ std::vector<std::pair<std::string, int64_t>> StandardRoIHead::num_classes_by_hea
 LossDict StandardRoIHead::forward_train(const Variables& feats, const Tensors& proposals,
                                         const Batch& batch) const {
   OSPREY_REQUIRE(train_cfg_, path(), ": training needs model.train_cfg.rcnn");
+  bbox_head_->check_labels(batch.gt_labels);
   const SamplingResults sampled =
       assign_and_sample(*train_cfg_, without_scores(proposals), batch, {}, hardness(feats));
 

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/backend/cuda/runtime.h"
 #include "core/runner/checkpoint.h"
+#include "core/runner/hook.h"
 #include "core/tensor/storage.h"
 #include "tools/training.h"
 
@@ -15,6 +17,25 @@ namespace osprey {
 namespace {
 
 namespace fs = std::filesystem;
+
+// How often the host waited within each iteration of the last run on CUDA.
+std::vector<int64_t>& waits_of_iterations() {
+  static std::vector<int64_t> waits;
+  return waits;
+}
+
+class CountWaitsHook final : public Hook {
+ public:
+  explicit CountWaitsHook(const ConfigNode&) {}
+  void before_train_iter(Runner&) override { before_ = synchronization_count(); }
+  void after_train_iter(Runner&) override {
+    waits_of_iterations().push_back(synchronization_count() - before_);
+  }
+
+ private:
+  int64_t before_ = 0;
+};
+OSPREY_REGISTER_HOOK(CountWaitsHook);
 
 struct Outcome {
   std::vector<nlohmann::json> train, val;  // lines of the log
@@ -70,6 +91,15 @@ class CudaTraining : public ::testing::Test {
 };
 
 TEST_F(CudaTraining, HtcInF16) { expect_same_course({"runner.max_epochs=1"}); }
+
+// docs/cuda.md, "Where the host waits": proposals, anchors, two draws of samples and the masks of each of
+// three stages, and the end. The first iteration also fetches the batch counters of the norms.
+TEST_F(CudaTraining, TheHostWaitsWhereSizesMustBeKnownAndOnceAtTheEnd) {
+  waits_of_iterations().clear();
+  trained_on("cuda", {"runner.max_epochs=1", "custom_hooks=[{type: CountWaitsHook}]"});
+  ASSERT_EQ(waits_of_iterations().size(), 4u);
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(waits_of_iterations()[i], 1 + 1 + 3 * (2 + 1) + 1) << i;
+}
 
 TEST_F(CudaTraining, HtcInF32) { expect_same_course({"runner.max_epochs=1", "fp16=null"}); }
 

@@ -55,5 +55,21 @@ TEST_P(CudaUnscale, WidensDividesAccumulatesAndNamesWhatIsNotFinite) {
   EXPECT_EQ(weights.take_grads(256), (std::vector<std::string>{"second"}));
 }
 
+TEST_P(CudaUnscale, RoundsTheMastersBackAsTheCPU) {
+  if (GetParam() == DType::kF32) GTEST_SKIP() << "an f32 model shares its memory with the masters";
+  TwoWeights model;
+  model.to(kCuda);
+  MasterWeights weights(model);
+  weights.convert_model(GetParam(), {});
+  const Tensor first = uniform({37, 5}, -3, 3, 5), second = uniform({3}, -1e-6, 1e-6, 6);
+  weights.find("first")->value.copy_from(first);
+  weights.find("second")->value.copy_from(second);
+  const int64_t waits = synchronization_count();
+  weights.copy_to_model();
+  EXPECT_EQ(synchronization_count(), waits);
+  EXPECT_TENSOR_EQ(model.first->variable.value(), first.to(GetParam()));
+  EXPECT_TENSOR_EQ(model.second->variable.value(), second.to(GetParam()));
+}
+
 }  // namespace
 }  // namespace osprey

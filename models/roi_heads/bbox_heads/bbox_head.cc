@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/bbox/transforms.h"
 #include "core/nn/init.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/pool2d.h"
@@ -68,18 +69,27 @@ BBoxHead::Predictions BBoxHead::predict(const Variable& cls_feat, const Variable
   return {cast(fc_cls_->forward(cls_feat), DType::kF32), cast(fc_reg_->forward(reg_feat), DType::kF32)};
 }
 
-BBoxTargets BBoxHead::get_targets(const SamplingResults& sampled, const RCNNTrainCfg& cfg) const {
-  Tensors bboxes, labels, label_weights, bbox_targets, bbox_weights;
-  for (const SamplingResult& image : sampled) {
-    const int64_t num_pos = image.pos_bboxes.dim(0);
-    const int64_t num_neg = image.neg_bboxes.dim(0);
-    const Device device = image.pos_bboxes.device();
-    for (const int64_t label : image.pos_gt_labels.to_vector<int64_t>()) {
+void BBoxHead::check_labels(const Tensors& gt_labels) const {
+  for (const Tensor& image : gt_labels) {
+    for (const int64_t label : image.to_vector<int64_t>()) {
       if (label >= 0 && label < num_classes_) continue;
       throw UserError(str_cat(path(), ": a ground truth has label ", label, ", allowed are 0..",
                               num_classes_ - 1,
                               "; set num_classes to the number of classes of the data set"));
     }
+  }
+}
+
+BBoxTargets BBoxHead::get_targets(const SamplingResults& sampled, const RCNNTrainCfg& cfg) const {
+  Tensors bboxes, labels, label_weights, bbox_targets, bbox_weights;
+  std::vector<int64_t> pos_rows;
+  int64_t row = 0;
+  for (const SamplingResult& image : sampled) {
+    const int64_t num_pos = image.pos_bboxes.dim(0);
+    const int64_t num_neg = image.neg_bboxes.dim(0);
+    const Device device = image.pos_bboxes.device();
+    for (int64_t i = 0; i < num_pos; ++i) pos_rows.push_back(row + i);
+    row += num_pos + num_neg;
     bboxes.push_back(image.bboxes());
     labels.push_back(image.pos_gt_labels);
     labels.push_back(Tensor::full({num_neg}, static_cast<double>(num_classes_), DType::kI64, device));
@@ -91,16 +101,16 @@ BBoxTargets BBoxHead::get_targets(const SamplingResults& sampled, const RCNNTrai
     bbox_weights.push_back(Tensor::full({num_pos, 4}, 1, DType::kF32, device));
     bbox_weights.push_back(Tensor::zeros({num_neg, 4}, DType::kF32, device));
   }
-  return {concat(bboxes), concat(labels), concat(label_weights), concat(bbox_targets), concat(bbox_weights)};
+  return {concat(bboxes),       concat(labels),       concat(label_weights),
+          concat(bbox_targets), concat(bbox_weights), std::move(pos_rows)};
 }
 
 LossDict BBoxHead::loss(const Predictions& predictions, const BBoxTargets& targets) const {
   const ModuleScope scope(path());
-  const auto weights = targets.label_weights.to_vector<float>();
-  const auto counted = std::count_if(weights.begin(), weights.end(), [](float w) { return w > 0; });
+  const double counted = static_cast<double>(targets.labels.numel());  // pos_weight > 0: all weigh something
   LossDict losses;
   losses.add("loss_cls", (*loss_cls_)(predictions.cls_score, targets.labels,
-                                      {targets.label_weights, std::max(1.0, static_cast<double>(counted))}));
+                                      {targets.label_weights, std::max(1.0, counted)}));
   losses.add("acc", accuracy(predictions.cls_score, targets.labels));
   losses.add("loss_bbox", bbox_loss(predictions.bbox_pred, targets));
   return losses;
@@ -118,19 +128,15 @@ Tensor BBoxHead::hardness(const Variable& cls_score, const Tensor& labels) const
 
 // Over the positives, each with the deltas of its class, divided by the number of all RoIs.
 Variable BBoxHead::bbox_loss(const Variable& bbox_pred, const BBoxTargets& targets) const {
-  const auto labels = targets.labels.to_vector<int64_t>();
-  std::vector<int64_t> rows;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] >= 0 && labels[i] < num_classes_) rows.push_back(static_cast<int64_t>(i));
-  }
-  const Tensor pos_inds = Tensor::from(rows, {static_cast<int64_t>(rows.size())}).to(targets.labels.device());
+  const int64_t num_pos = static_cast<int64_t>(targets.pos_rows.size());
+  const Tensor pos_inds = Tensor::from(targets.pos_rows, {num_pos}).to(targets.labels.device());
   Variable pos_pred = gather_rows(bbox_pred, pos_inds);
-  if (rows.empty()) return sum(pos_pred);  // 0, and keeps the head on the tape
+  if (num_pos == 0) return sum(pos_pred);  // 0, and keeps the head on the tape
   const auto gather = [&](const Tensor& all) { return gather_rows(all, pos_inds).value(); };
   if (!reg_class_agnostic_) pos_pred = gather_group(pos_pred, gather(targets.labels), 4);
   if (reg_decoded_bbox_) pos_pred = bbox_coder_->decode(gather(targets.bboxes), pos_pred, std::nullopt);
   return (*loss_bbox_)(pos_pred, gather(targets.bbox_targets),
-                       {gather(targets.bbox_weights), static_cast<double>(labels.size())});
+                       {gather(targets.bbox_weights), static_cast<double>(targets.labels.numel())});
 }
 
 Tensor BBoxHead::regress_by_class(const Tensor& bboxes, const Tensor& labels, const Tensor& bbox_pred,
@@ -140,13 +146,7 @@ Tensor BBoxHead::regress_by_class(const Tensor& bboxes, const Tensor& labels, co
 }
 
 Tensor BBoxHead::foreground_argmax(const Tensor& cls_score) const {
-  const std::vector<float> scores = cls_score.to_vector<float>();
-  std::vector<int64_t> labels;
-  for (int64_t i = 0; i < cls_score.dim(0); ++i) {
-    const float* row = &scores[i * (num_classes_ + 1)];
-    labels.push_back(std::max_element(row, row + num_classes_) - row);
-  }
-  return Tensor::from(labels, {cls_score.dim(0)}).to(cls_score.device());
+  return argmax_rows(cls_score, num_classes_);
 }
 
 BBoxHead::Decoded BBoxHead::decode(const Tensor& bboxes, const Tensor& cls_score, const Tensor& bbox_pred,
@@ -158,11 +158,7 @@ MulticlassNmsResult BBoxHead::get_bboxes(const Tensor& bboxes, const Tensor& cls
                                          const Tensor& bbox_pred, const ImgMeta& meta, bool rescale,
                                          const RCNNTestCfg& cfg) const {
   auto [boxes, scores] = decode(bboxes, cls_score, bbox_pred, meta);
-  if (rescale) {
-    boxes = boxes.to(kCPU);
-    float* xyxy = boxes.mutable_data<float>();
-    for (int64_t i = 0; i < boxes.numel(); ++i) xyxy[i] /= meta.scale_factor[i % 4];
-  }
+  if (rescale) boxes = bbox_mapping_back(boxes, meta.img_shape, meta.scale_factor, /*flip=*/false);
   return multiclass_nms(boxes.to(scores.device()), scores, cfg.score_thr, cfg.nms, cfg.max_per_img);
 }
 

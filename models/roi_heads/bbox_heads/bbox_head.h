@@ -12,11 +12,12 @@ namespace osprey {
 
 // What every sampled RoI should have predicted, images one after the other, positives first within each.
 struct BBoxTargets {
-  Tensor bboxes;         // f32 (n, 4), the RoIs
-  Tensor labels;         // i64 (n), num_classes = background
-  Tensor label_weights;  // f32 (n)
-  Tensor bbox_targets;   // f32 (n, 4), encoded, or boxes with reg_decoded_bbox
-  Tensor bbox_weights;   // f32 (n, 4)
+  Tensor bboxes;                  // f32 (n, 4), the RoIs
+  Tensor labels;                  // i64 (n), num_classes = background
+  Tensor label_weights;           // f32 (n)
+  Tensor bbox_targets;            // f32 (n, 4), encoded, or boxes with reg_decoded_bbox
+  Tensor bbox_weights;            // f32 (n, 4)
+  std::vector<int64_t> pos_rows;  // the rows that belong to an object, known without looking at labels
 };
 
 // Classifies RoIs and regresses their boxes (Girshick, "Fast R-CNN"). As a type of its own: two linear layers
@@ -35,6 +36,8 @@ class BBoxHead : public Module {
   // roi_feats (n, roi_feat_size, roi_feat_size, in_channels).
   virtual Predictions forward(const Variable& roi_feats) const;
 
+  // Throws UserError for a label outside [0, num_classes).
+  void check_labels(const Tensors& gt_labels) const;
   BBoxTargets get_targets(const SamplingResults& sampled, const RCNNTrainCfg& cfg) const;
   // loss_cls, acc (percent), loss_bbox. Without RoIs, or without positives, the losses are 0 and still reach
   // every parameter.

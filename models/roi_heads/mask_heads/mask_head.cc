@@ -12,6 +12,31 @@ namespace {
 
 constexpr char kLossMask[] = "{type: CrossEntropyLoss, use_mask: true, loss_weight: 1.0}";
 
+// Boxes and ground truths of all positives on the CPU, where the masks are; one wait when they come from a
+// GPU.
+struct Positives {
+  Tensors bboxes, gt_inds;  // per image f32 (p, 4), i64 (p)
+
+  explicit Positives(const SamplingResults& sampled) {
+    Tensors parts;
+    for (const SamplingResult& image : sampled) {
+      parts.push_back(image.pos_bboxes.reshape({-1}));
+      parts.push_back(image.pos_assigned_gt_inds.to(DType::kF32));  // exact below 2^24
+    }
+    const Tensor all = concat(parts).to(kCPU);
+    int64_t begin = 0;
+    const auto next = [&](int64_t count) {
+      begin += count;
+      return all.slice(begin - count, begin);
+    };
+    for (const SamplingResult& image : sampled) {
+      const int64_t count = image.pos_bboxes.dim(0);
+      bboxes.push_back(next(4 * count).reshape({count, 4}));
+      gt_inds.push_back(next(count).to(DType::kI64));
+    }
+  }
+};
+
 }  // namespace
 
 MaskHead::MaskHead(const ConfigNode& cfg)
@@ -27,12 +52,13 @@ Tensor MaskHead::get_targets(const SamplingResults& sampled, const std::vector<I
                     "with_mask: true, and 'gt_masks' in the keys of Collect");
   }
   const auto [mask_h, mask_w] = cfg.mask_size;
+  const Positives positives(sampled);
   Tensors targets{Tensor({0, mask_h, mask_w}, DType::kF32)};
   for (size_t i = 0; i < sampled.size(); ++i) {
     const SamplingResult& image = sampled[i];
     if (image.pos_bboxes.dim(0) == 0) continue;
-    const Tensor cropped = mask_target(gt_masks[i], image.pos_bboxes.to(kCPU),
-                                       image.pos_assigned_gt_inds.to(kCPU), mask_h, mask_w);
+    const Tensor cropped =
+        mask_target(gt_masks[i], positives.bboxes[i], positives.gt_inds[i], mask_h, mask_w);
     targets.push_back(cropped.to(DType::kF32));
   }
   return concat(targets).to(sampled[0].pos_bboxes.device());

@@ -1,8 +1,8 @@
 #include "models/roi_heads/roi_extractors/single_roi_extractor.h"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
+
+#include "core/bbox/transforms.h"
 
 namespace osprey {
 namespace {
@@ -46,21 +46,12 @@ Variable SingleRoIExtractor::forward(const Variables& feats, const Tensor& rois)
                  ", the maps have ", feats[0].dim(3));
   const ModuleScope scope(path());
   const Variables used(feats.begin(), feats.begin() + static_cast<int64_t>(num_inputs()));
-  return roi_align_levels(used, rois, map_roi_levels(rois), roi_layers_);
+  const Tensor there = rois.to(feats[0].device());
+  return roi_align_levels(used, there, map_roi_levels(there), roi_layers_);
 }
 
 Tensor SingleRoIExtractor::map_roi_levels(const Tensor& rois) const {
-  const std::vector<float> values = rois.to_vector<float>();
-  const float last = static_cast<float>(num_inputs() - 1);
-  std::vector<int64_t> levels(rois.dim(0));
-  for (size_t i = 0; i < levels.size(); ++i) {
-    const float* roi = &values[i * 5];
-    const float scale = std::sqrt((roi[3] - roi[1]) * (roi[4] - roi[2]));
-    const float level = std::floor(std::log2(scale / finest_scale_ + 1e-6f));
-    // A NaN RoI, which RoIAlign answers with zeros, belongs nowhere: level 0.
-    levels[i] = std::isnan(level) ? 0 : static_cast<int64_t>(std::clamp(level, 0.0f, last));
-  }
-  return Tensor::from(levels, {rois.dim(0)}).to(rois.device());
+  return osprey::map_roi_levels(rois, finest_scale_, num_inputs());
 }
 
 OSPREY_REGISTER(RoIExtractor, SingleRoIExtractor);

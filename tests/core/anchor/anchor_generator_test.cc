@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/devices.h"
 #include "tests/golden.h"
 
 namespace osprey {
@@ -25,18 +26,20 @@ TEST(AnchorGenerator, AgreesWithReference) {
     const AnchorGenerator generator = generator_of(params);
     std::vector<MapSize> maps;
     for (const auto& pair : params["featmap_sizes"]) maps.push_back(size_of(pair));
-    const Tensors grids = generator.grid_anchors(maps);
-    const Tensors flags = generator.valid_flags(maps, size_of(params["pad_shape"]));
-    for (size_t l = 0; l < maps.size(); ++l) {
-      const std::string level = std::to_string(l);
-      SCOPED_TRACE(name + ", level " + level);
-      EXPECT_TENSOR_NEAR(generator.base_anchors()[l], golden.tensor(name + "/base_anchors" + level), 1e-6,
-                         2e-7);
-      EXPECT_TENSOR_NEAR(grids[l], golden.tensor(name + "/grid_anchors" + level), 1e-6, 2e-7);
-      EXPECT_TENSOR_EQ(flags[l], golden.tensor(name + "/valid_flags" + level));
-      for (const auto& [border, key] : {std::pair{-1, "m1"}, std::pair{0, "0"}, std::pair{16, "16"}}) {
-        const Tensor inside = anchor_inside_flags(grids[l], flags[l], size_of(params["img_shape"]), border);
-        EXPECT_TENSOR_EQ(inside, golden.tensor(name + "/inside_flags_" + key + "_" + level));
+    for (const Device device : testing::devices_in_build()) {
+      const Tensors grids = generator.grid_anchors(maps, device);
+      const Tensors flags = generator.valid_flags(maps, size_of(params["pad_shape"]), device);
+      for (size_t l = 0; l < maps.size(); ++l) {
+        const std::string level = std::to_string(l);
+        SCOPED_TRACE(name + ", level " + level + " on " + testing::device_name(device));
+        EXPECT_TENSOR_NEAR(generator.base_anchors()[l], golden.tensor(name + "/base_anchors" + level), 1e-6,
+                           2e-7);
+        EXPECT_TENSOR_NEAR(grids[l], golden.tensor(name + "/grid_anchors" + level), 1e-6, 2e-7);
+        EXPECT_TENSOR_EQ(flags[l], golden.tensor(name + "/valid_flags" + level));
+        for (const auto& [border, key] : {std::pair{-1, "m1"}, std::pair{0, "0"}, std::pair{16, "16"}}) {
+          const Tensor inside = anchor_inside_flags(grids[l], flags[l], size_of(params["img_shape"]), border);
+          EXPECT_TENSOR_EQ(inside, golden.tensor(name + "/inside_flags_" + key + "_" + level));
+        }
       }
     }
   }

@@ -9,6 +9,7 @@
 
 #include "core/base/rng.h"
 #include "core/bbox/bbox_overlaps.h"
+#include "tests/devices.h"
 #include "tests/golden.h"
 
 namespace osprey {
@@ -31,15 +32,19 @@ TEST(MaxIoUAssigner, AgreesWithReference) {
     };
     nlohmann::json config = golden.json()["cases"][name]["params"];
     config["type"] = "MaxIoUAssigner";
-    const AssignResult result =
-        build<BBoxAssigner>(parse_config(config.dump()))
-            ->assign(golden.tensor(name + "/bboxes"), golden.tensor(name + "/gt_bboxes"),
-                     optional("/gt_bboxes_ignore"), optional("/gt_labels"));
-    EXPECT_TENSOR_EQ(result.gt_inds, golden.tensor(name + "/gt_inds"));
-    EXPECT_TENSOR_EQ(result.max_overlaps, golden.tensor(name + "/max_overlaps"));
-    EXPECT_EQ(result.labels.defined(), golden.has(name + "/labels"));
-    if (result.labels.defined()) {
-      EXPECT_TENSOR_EQ(result.labels, golden.tensor(name + "/labels"));
+    for (const Device device : testing::devices_in_build()) {
+      SCOPED_TRACE(testing::device_name(device));
+      const AssignResult result =
+          build<BBoxAssigner>(parse_config(config.dump()))
+              ->assign(golden.tensor(name + "/bboxes").to(device), golden.tensor(name + "/gt_bboxes"),
+                       optional("/gt_bboxes_ignore"), optional("/gt_labels"));
+      EXPECT_EQ(result.gt_inds.device(), device);
+      EXPECT_TENSOR_EQ(result.gt_inds, golden.tensor(name + "/gt_inds"));
+      EXPECT_TENSOR_EQ(result.max_overlaps, golden.tensor(name + "/max_overlaps"));
+      EXPECT_EQ(result.labels.defined(), golden.has(name + "/labels"));
+      if (result.labels.defined()) {
+        EXPECT_TENSOR_EQ(result.labels, golden.tensor(name + "/labels"));
+      }
     }
   }
 }

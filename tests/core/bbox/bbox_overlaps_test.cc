@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/devices.h"
 #include "tests/golden.h"
 
 namespace osprey {
@@ -23,11 +24,15 @@ TEST(BBoxOverlaps, AgreesWithReference) {
     const Tensor& expected = golden.tensor(name + "/overlaps");
     const OverlapMode mode = mode_of(golden.text(name, "mode"));
     const bool aligned = golden.flag(name, "is_aligned");
-    if (a.rank() == 2) {
-      EXPECT_TENSOR_NEAR(bbox_overlaps(a, b, mode, aligned), expected, 1e-7, 1e-6);
-    }
-    for (int64_t i = 0; a.rank() == 3 && i < a.dim(0); ++i) {
-      EXPECT_TENSOR_NEAR(bbox_overlaps(a[i], b[i], mode, aligned), expected[i], 1e-7, 1e-6);
+    for (const Device device : testing::devices_in_build()) {
+      SCOPED_TRACE(testing::device_name(device));
+      const Tensor there = a.to(device);
+      if (a.rank() == 2) {
+        EXPECT_TENSOR_NEAR(bbox_overlaps(there, b, mode, aligned), expected, 1e-7, 1e-6);
+      }
+      for (int64_t i = 0; a.rank() == 3 && i < a.dim(0); ++i) {
+        EXPECT_TENSOR_NEAR(bbox_overlaps(there[i], b[i], mode, aligned), expected[i], 1e-7, 1e-6);
+      }
     }
   }
 }

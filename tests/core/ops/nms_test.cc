@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/rng.h"
+#include "tests/devices.h"
 #include "tests/golden.h"
 
 namespace osprey {
@@ -26,9 +27,10 @@ NmsConfig config_of(const nlohmann::json& nms_cfg) {
   return NmsConfig::from(parse_config("nms: " + nms_cfg.dump()).find("nms"));
 }
 
-NmsResult run_case(const Golden& golden, const std::string& name) {
+NmsResult run_case(const Golden& golden, const std::string& name, Device device) {
   const nlohmann::json& params = golden.json()["cases"][name]["params"];
-  const Tensor &boxes = golden.tensor(name + "/boxes"), &scores = golden.tensor(name + "/scores");
+  const Tensor boxes = golden.tensor(name + "/boxes").to(device),
+               scores = golden.tensor(name + "/scores").to(device);
   if (params["op"] == "batched_nms") {
     return batched_nms(boxes, scores, golden.tensor(name + "/idxs"), config_of(params["nms_cfg"]));
   }
@@ -47,9 +49,12 @@ TEST(Nms, AgreesWithReference) {
   const Golden golden = Golden::open("ops/nms");
   for (const std::string& name : golden.cases()) {
     SCOPED_TRACE(name);
-    const NmsResult result = run_case(golden, name);
-    EXPECT_TENSOR_EQ(result.keep, golden.tensor(name + "/inds"));
-    EXPECT_TENSOR_NEAR(result.dets, golden.tensor(name + "/dets"), 1e-6, 1e-5);
+    for (const Device device : testing::devices_in_build()) {
+      SCOPED_TRACE(testing::device_name(device));
+      const NmsResult result = run_case(golden, name, device);
+      EXPECT_TENSOR_EQ(result.keep, golden.tensor(name + "/inds"));
+      EXPECT_TENSOR_NEAR(result.dets, golden.tensor(name + "/dets"), 1e-6, 1e-5);
+    }
   }
 }
 
@@ -60,13 +65,16 @@ TEST(MulticlassNms, AgreesWithReference) {
     const nlohmann::json& params = golden.json()["cases"][name]["params"];
     const Tensor factors =
         golden.has(name + "/score_factors") ? golden.tensor(name + "/score_factors") : Tensor();
-    const MulticlassNmsResult result =
-        multiclass_nms(golden.tensor(name + "/multi_bboxes"), golden.tensor(name + "/multi_scores"),
-                       params["score_thr"], config_of(params["nms_cfg"]), params["max_num"], factors);
-    const Tensor& dets = golden.tensor(name + "/dets");
-    EXPECT_TENSOR_NEAR(result.dets, dets.empty() ? Tensor({0, 5}, DType::kF32) : dets, 1e-6, 1e-5);
-    EXPECT_TENSOR_EQ(result.labels, golden.tensor(name + "/labels"));
-    EXPECT_TENSOR_EQ(result.inds, golden.tensor(name + "/inds"));
+    for (const Device device : testing::devices_in_build()) {
+      SCOPED_TRACE(testing::device_name(device));
+      const MulticlassNmsResult result = multiclass_nms(
+          golden.tensor(name + "/multi_bboxes").to(device), golden.tensor(name + "/multi_scores").to(device),
+          params["score_thr"], config_of(params["nms_cfg"]), params["max_num"], factors);
+      const Tensor& dets = golden.tensor(name + "/dets");
+      EXPECT_TENSOR_NEAR(result.dets, dets.empty() ? Tensor({0, 5}, DType::kF32) : dets, 1e-6, 1e-5);
+      EXPECT_TENSOR_EQ(result.labels, golden.tensor(name + "/labels"));
+      EXPECT_TENSOR_EQ(result.inds, golden.tensor(name + "/inds"));
+    }
   }
 }
 
