@@ -116,15 +116,14 @@ template <typename T>
 struct NormalizePack {
   Normalize<T> element;
   OSPREY_HD void operator()(int64_t row, int64_t pack, int64_t) const {
-    using Pack = internal::Pack<T>;
-    const int64_t c = pack * Pack::kWidth, first = row * element.channels + c;
-    const Pack x = *reinterpret_cast<const Pack*>(element.x + first);
-    Pack residual, y;
-    if (element.residual) residual = *reinterpret_cast<const Pack*>(element.residual + first);
-    for (int j = 0; j < Pack::kWidth; ++j) {
+    const int64_t c = pack * Pack<T>::kWidth, first = row * element.channels + c;
+    const Pack<T> x = load_pack(element.x + first);
+    Pack<T> residual{}, y;
+    if (element.residual) residual = load_pack(element.residual + first);
+    for (int j = 0; j < Pack<T>::kWidth; ++j) {
       y.values[j] = element.value(x.values[j], element.residual ? residual.values + j : nullptr, c + j);
     }
-    *reinterpret_cast<Pack*>(element.y + first) = y;
+    store_pack(y, element.y + first);
   }
 };
 
@@ -136,9 +135,9 @@ void normalize_cuda(const NormalizeArgs& args, Tensor& y) {
     const Normalize<T> element{
         args.x.data<T>(), residual,  args.mean.data<float>(), scale.data<float>(), args.bias.data<float>(),
         y.dim(1),         args.relu, y.mutable_data<T>()};
-    constexpr int kWidth = internal::Pack<T>::kWidth;
-    const bool packs = y.dim(1) % kWidth == 0 && internal::fits_packs(element.x) &&
-                       internal::fits_packs(element.y) && internal::fits_packs(residual);
+    constexpr int kWidth = Pack<T>::kWidth;
+    const bool packs =
+        y.dim(1) % kWidth == 0 && fits_packs(element.x) && fits_packs(element.y) && fits_packs(residual);
     if (packs) {
       parallel_rows_cuda(y.device(), y.dim(0), y.dim(1) / kWidth, NormalizePack<T>{element});
     } else {
@@ -151,9 +150,10 @@ void normalize_cuda(const NormalizeArgs& args, Tensor& y) {
 template <typename T>
 struct MaskedGradient {
   const T *grad_y, *y;  // y: null without a relu
-  OSPREY_HD float operator()(int64_t i) const {
-    return y && static_cast<float>(y[i]) <= 0 ? 0.0f : static_cast<float>(grad_y[i]);
+  OSPREY_HD static float masked(T g, const T* result) {
+    return result && static_cast<float>(*result) <= 0 ? 0.0f : static_cast<float>(g);
   }
+  OSPREY_HD float operator()(int64_t i) const { return masked(grad_y[i], y ? y + i : nullptr); }
 };
 
 template <typename T>
@@ -192,15 +192,35 @@ struct InputGradient {
   int64_t channels;
   double count;
   T* grad_x;
-  OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
-    const int64_t i = row * channels + c;
-    float g = grad(i);
-    if (x) {
+  OSPREY_HD T value(float g, const T* from, int64_t c) const {
+    if (from) {
       const float mean_g = static_cast<float>(totals[c] / count);
       const float slope = static_cast<float>(totals[channels + c] / count) * rstd[c] * rstd[c];
-      g -= mean_g + (static_cast<float>(x[i]) - mean[c]) * slope;
+      g -= mean_g + (static_cast<float>(*from) - mean[c]) * slope;
     }
-    grad_x[i] = static_cast<T>(scale[c] * g);
+    return static_cast<T>(scale[c] * g);
+  }
+  OSPREY_HD void operator()(int64_t row, int64_t c, int64_t) const {
+    const int64_t i = row * channels + c;
+    grad_x[i] = value(grad(i), x ? x + i : nullptr, c);
+  }
+};
+
+template <typename T>
+struct InputGradientPack {
+  InputGradient<T> element;
+  OSPREY_HD void operator()(int64_t row, int64_t pack, int64_t) const {
+    const int64_t c = pack * Pack<T>::kWidth, first = row * element.channels + c;
+    const T *x = element.x, *y = element.grad.y;
+    const Pack<T> g = load_pack(element.grad.grad_y + first);
+    Pack<T> from{}, result{}, out;
+    if (x) from = load_pack(x + first);
+    if (y) result = load_pack(y + first);
+    for (int j = 0; j < Pack<T>::kWidth; ++j) {
+      const float masked = MaskedGradient<T>::masked(g.values[j], y ? result.values + j : nullptr);
+      out.values[j] = element.value(masked, x ? from.values + j : nullptr, c + j);
+    }
+    store_pack(out, element.grad_x + first);
   }
 };
 
@@ -223,11 +243,22 @@ void backward_as(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_wei
   if (!grad_x) return;
   const Tensor scale = channel_scale(args.weight, args.var, args.eps);
   const bool moving = args.batch_stats;
-  parallel_rows_cuda(
-      device, rows, channels,
-      InputGradient<T>{grad, moving ? args.x.data<T>() : nullptr, args.mean.data<float>(), rstd.data<float>(),
-                       scale.data<float>(), moving ? totals.data<double>() : nullptr, channels,
-                       static_cast<double>(rows), grad_x->mutable_data<T>()});
+  const InputGradient<T> element{grad,
+                                 moving ? args.x.data<T>() : nullptr,
+                                 args.mean.data<float>(),
+                                 rstd.data<float>(),
+                                 scale.data<float>(),
+                                 moving ? totals.data<double>() : nullptr,
+                                 channels,
+                                 static_cast<double>(rows),
+                                 grad_x->mutable_data<T>()};
+  const bool packs = channels % Pack<T>::kWidth == 0 && fits_packs(grad.grad_y) && fits_packs(grad.y) &&
+                     fits_packs(element.x) && fits_packs(element.grad_x);
+  if (packs) {
+    parallel_rows_cuda(device, rows, channels / Pack<T>::kWidth, InputGradientPack<T>{element});
+  } else {
+    parallel_rows_cuda(device, rows, channels, element);
+  }
 }
 
 void normalize_backward_cuda(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_weight,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/backend/cuda/launch.cuh"
+#include "core/backend/cuda/pack.cuh"
 #include "core/ops/map.h"
 
 namespace osprey {
@@ -25,26 +26,16 @@ struct MapElement {
   }
 };
 
-// As many elements as one load of 16 bytes brings: halves one by one would use a sixth of the memory's
-// bandwidth.
-template <typename T>
-struct alignas(16) Pack {
-  static constexpr int kWidth = 16 / sizeof(T);
-  T values[kWidth];
-};
-
-inline bool fits_packs(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
-
 template <typename Functor, typename T, int Arity>
 struct MapPack {
   MapElement<Functor, T, Arity> element;
   OSPREY_HD void operator()(int64_t i) const {
     Pack<T> in[Arity], out;
-    for (int k = 0; k < Arity; ++k) in[k] = reinterpret_cast<const Pack<T>*>(element.in[k])[i];
+    for (int k = 0; k < Arity; ++k) in[k] = load_pack(element.in[k] + i * Pack<T>::kWidth);
     MapElement<Functor, T, Arity> local{element.f, {}, out.values};
     for (int k = 0; k < Arity; ++k) local.in[k] = in[k].values;
     for (int j = 0; j < Pack<T>::kWidth; ++j) local(j);
-    reinterpret_cast<Pack<T>*>(element.out)[i] = out;
+    store_pack(out, element.out + i * Pack<T>::kWidth);
   }
 };
 
