@@ -1,16 +1,37 @@
 #include "core/bbox/base_sampler.h"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
 namespace osprey {
+
+// Of the shuffled list only what has moved is kept: n is a quarter of a million anchors, count a few hundred.
+std::vector<int64_t> random_places(int64_t n, int64_t count, CounterRng& rng) {
+  std::vector<int64_t> places(std::min(n, count));
+  std::iota(places.begin(), places.end(), int64_t{0});
+  if (n <= count) return places;
+  std::unordered_map<int64_t, int64_t> moved;
+  const auto at = [&](int64_t i) {
+    const auto found = moved.find(i);
+    return found == moved.end() ? i : found->second;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t j = i + rng.randint(n - i);
+    places[i] = at(j);
+    moved[j] = at(i);
+  }
+  std::sort(places.begin(), places.end());
+  return places;
+}
 
 std::vector<int64_t> random_choice(std::vector<int64_t> candidates, int64_t count, CounterRng& rng) {
   const int64_t n = static_cast<int64_t>(candidates.size());
   if (n <= count) return candidates;
-  for (int64_t i = 0; i < count; ++i) std::swap(candidates[i], candidates[i + rng.randint(n - i)]);
-  candidates.resize(count);
-  std::sort(candidates.begin(), candidates.end());
-  return candidates;
+  std::vector<int64_t> chosen;
+  for (const int64_t place : random_places(n, count, rng)) chosen.push_back(candidates[place]);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
 }
 
 std::vector<int64_t> without(const std::vector<int64_t>& candidates, const std::vector<int64_t>& taken) {

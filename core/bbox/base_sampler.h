@@ -37,6 +37,10 @@ class BaseSampler : public BBoxSampler {
   bool add_gt_as_proposals_;
 };
 
+// `count` of n places without replacement (the head of a Fisher-Yates shuffle), ascending; all of them,
+// without drawing, when there are no more.
+std::vector<int64_t> random_places(int64_t n, int64_t count, CounterRng& rng);
+
 // `count` of the candidates without replacement (the head of a Fisher-Yates shuffle), ascending; all of them,
 // without drawing, when there are no more.
 std::vector<int64_t> random_choice(std::vector<int64_t> candidates, int64_t count, CounterRng& rng);

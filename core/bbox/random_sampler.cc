@@ -1,34 +1,13 @@
 #include "core/bbox/random_sampler.h"
 
 #include <algorithm>
-#include <numeric>
-#include <unordered_map>
 
+#include "core/bbox/base_sampler.h"
 #include "core/bbox/device_samples.h"
 
 namespace osprey {
 
 namespace {
-
-// `count` of n places without replacement (the head of a Fisher-Yates shuffle), ascending. Of the shuffled
-// list only what has moved is kept: n is a quarter of a million anchors, count a few hundred.
-std::vector<int64_t> choose(int64_t n, int64_t count, CounterRng& rng) {
-  std::vector<int64_t> places(std::min(n, count));
-  std::iota(places.begin(), places.end(), int64_t{0});
-  if (n <= count) return places;
-  std::unordered_map<int64_t, int64_t> moved;
-  const auto at = [&](int64_t i) {
-    const auto found = moved.find(i);
-    return found == moved.end() ? i : found->second;
-  };
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t j = i + rng.randint(n - i);
-    places[i] = at(j);
-    moved[j] = at(i);
-  }
-  std::sort(places.begin(), places.end());
-  return places;
-}
 
 std::vector<int64_t> pick(const std::vector<int64_t>& candidates, const std::vector<int64_t>& places) {
   std::vector<int64_t> picked;
@@ -51,14 +30,14 @@ RandomSampler::RandomSampler(const ConfigNode& cfg)
 Places RandomSampler::draw(int64_t num_pos, int64_t num_neg, CounterRng& rng) const {
   const auto quota = static_cast<int64_t>(static_cast<double>(num_) * pos_fraction_);
   Places places;
-  places.pos = choose(num_pos, quota, rng);
+  places.pos = random_places(num_pos, quota, rng);
   const auto taken = static_cast<int64_t>(places.pos->size());
   int64_t rest = num_ - taken;
   if (neg_pos_ub_ >= 0) {
     const double bound = neg_pos_ub_ * static_cast<double>(std::max<int64_t>(1, taken));
     rest = std::min(rest, static_cast<int64_t>(bound));
   }
-  places.neg = choose(num_neg, rest, rng);
+  places.neg = random_places(num_neg, rest, rng);
   return places;
 }
 
