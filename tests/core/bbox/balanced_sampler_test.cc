@@ -62,7 +62,7 @@ std::map<int64_t, int64_t> positives_by_gt(const SamplingResult& result) {
 }
 
 class Samplers : public ::testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, Samplers, ::testing::Values(kCPU),
+INSTANTIATE_TEST_SUITE_P(Devices, Samplers, ::testing::ValuesIn(testing::devices_in_build()),
                          [](const auto& info) { return testing::device_name(info.param); });
 
 TEST_P(Samplers, EveryGroundTruthGetsItsShareOfThePositives) {
