@@ -8,6 +8,8 @@ namespace osprey {
 
 DeviceKernel<void(const Tensor&, const Tensor&, Tensor&)> scale_rows_kernel("scale_rows");
 DeviceKernel<void(const Tensor&, Tensor&)> sum_of_rows_kernel("sum_of_rows");
+DeviceKernel<void(const Tensor&, int64_t, Tensor&)> max_of_rows_kernel("max_of_rows");
+DeviceKernel<void(const Tensor&, Tensor&)> with_zero_column_kernel("with_zero_column");
 DeviceKernel<void(const Tensor&, int64_t, Tensor&)> one_hot_kernel("one_hot");
 DeviceKernel<void(const Tensor&, int64_t, Tensor&)> unless_equal_kernel("unless_equal");
 DeviceKernel<void(const Tensor&, const Tensor&, int64_t, Tensor&)> topk_hits_kernel("topk_hits");
@@ -48,6 +50,21 @@ Tensor mean_of_rows(const Tensor& x) {
   const Tensor sums = sums_of(x);
   OSPREY_REQUIRE(x.dim(1) > 0, "mean_of_rows: rows of ", to_string(x.shape()), " are empty");
   return ((1.0 / static_cast<double>(x.dim(1))) * Variable(sums)).value();
+}
+
+Tensor max_of_rows(const Tensor& x, int64_t columns) {
+  OSPREY_REQUIRE(x.rank() == 2 && columns > 0 && columns <= x.dim(1), "max_of_rows: ", columns,
+                 " columns of ", to_string(x.shape()));
+  Tensor largest({x.dim(0)}, DType::kF32, x.device());
+  if (!largest.empty()) max_of_rows_kernel(x.device(), x, columns, largest);
+  return largest;
+}
+
+Tensor with_zero_column(const Tensor& x) {
+  OSPREY_REQUIRE(x.rank() == 2, "with_zero_column: x must be (n, c), got ", to_string(x.shape()));
+  Tensor out({x.dim(0), x.dim(1) + 1}, DType::kF32, x.device());
+  if (!out.empty()) with_zero_column_kernel(x.device(), x, out);
+  return out;
 }
 
 Tensor one_hot(const Tensor& labels, int64_t classes) {

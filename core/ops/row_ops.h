@@ -14,6 +14,11 @@ Variable sum_of_rows(const Variable& x);
 // Means of the rows of x (n, c), c > 0 -> (n).
 Tensor mean_of_rows(const Tensor& x);
 
+// The largest of the first `columns` numbers of each row of x f32 (n, c), 0 < columns <= c -> f32 (n).
+Tensor max_of_rows(const Tensor& x, int64_t columns);
+// x f32 (n, c) -> (n, c + 1), the new last column 0: the background that sigmoid scores lack.
+Tensor with_zero_column(const Tensor& x);
+
 // Targets f32 (n, classes) of labels (n): 1 at the label; a label outside [0, classes), such as background,
 // gives a row of zeros.
 Tensor one_hot(const Tensor& labels, int64_t classes);

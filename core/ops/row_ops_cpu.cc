@@ -31,6 +31,15 @@ void sum_of_rows_cpu(const Tensor& x, Tensor& sums) {
   });
 }
 
+void max_of_rows_cpu(const Tensor& x, int64_t columns, Tensor& largest) {
+  parallel_for_cpu(x.dim(0), MaxOfRow{x.data<float>(), largest.mutable_data<float>(), x.dim(1), columns},
+                   /*grain=*/256);
+}
+
+void with_zero_column_cpu(const Tensor& x, Tensor& out) {
+  parallel_rows_cpu(x.dim(0), out.dim(1), PaddedRow{x.data<float>(), out.mutable_data<float>(), out.dim(1)});
+}
+
 void one_hot_cpu(const Tensor& labels, int64_t classes, Tensor& targets) {
   parallel_rows_cpu(labels.numel(), classes,
                     OneHotRow{labels.data<int64_t>(), targets.mutable_data<float>(), classes});
@@ -49,6 +58,8 @@ void topk_hits_cpu(const Tensor& scores, const Tensor& labels, int64_t k, Tensor
 
 OSPREY_REGISTER_KERNEL(scale_rows_kernel, DeviceType::kCPU, scale_rows_cpu);
 OSPREY_REGISTER_KERNEL(sum_of_rows_kernel, DeviceType::kCPU, sum_of_rows_cpu);
+OSPREY_REGISTER_KERNEL(max_of_rows_kernel, DeviceType::kCPU, max_of_rows_cpu);
+OSPREY_REGISTER_KERNEL(with_zero_column_kernel, DeviceType::kCPU, with_zero_column_cpu);
 OSPREY_REGISTER_KERNEL(one_hot_kernel, DeviceType::kCPU, one_hot_cpu);
 OSPREY_REGISTER_KERNEL(unless_equal_kernel, DeviceType::kCPU, unless_equal_cpu);
 OSPREY_REGISTER_KERNEL(topk_hits_kernel, DeviceType::kCPU, topk_hits_cpu);

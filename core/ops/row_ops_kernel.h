@@ -11,6 +11,8 @@ namespace osprey {
 
 extern DeviceKernel<void(const Tensor& x, const Tensor& weights, Tensor& out)> scale_rows_kernel;
 extern DeviceKernel<void(const Tensor& x, Tensor& sums)> sum_of_rows_kernel;
+extern DeviceKernel<void(const Tensor& x, int64_t columns, Tensor& largest)> max_of_rows_kernel;
+extern DeviceKernel<void(const Tensor& x, Tensor& out)> with_zero_column_kernel;
 extern DeviceKernel<void(const Tensor& labels, int64_t classes, Tensor& targets)> one_hot_kernel;
 extern DeviceKernel<void(const Tensor& labels, int64_t ignored, Tensor& mask)> unless_equal_kernel;
 extern DeviceKernel<void(const Tensor& scores, const Tensor& labels, int64_t k, Tensor& hits)>
@@ -36,6 +38,30 @@ struct SumOfRow {
     T sum = 0;
     for (int64_t c = 0; c < columns; ++c) sum += x[row * columns + c];
     sums[row] = sum;
+  }
+};
+
+struct MaxOfRow {
+  const float* x;
+  float* largest;
+  int64_t stride, columns;
+  OSPREY_HD void operator()(int64_t row) const {
+    const float* values = x + row * stride;
+    float best = values[0];
+    for (int64_t c = 1; c < columns; ++c) best = values[c] > best ? values[c] : best;
+    largest[row] = best;
+  }
+};
+
+// For parallel_rows; columns: of the result.
+struct PaddedRow {
+  const float* x;
+  float* out;
+  int64_t columns;
+  OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+    for (int64_t c = begin; c < end; ++c) {
+      out[row * columns + c] = c + 1 < columns ? x[row * (columns - 1) + c] : 0.0f;
+    }
   }
 };
 

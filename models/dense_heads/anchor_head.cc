@@ -1,11 +1,10 @@
 #include "models/dense_heads/anchor_head.h"
 
-#include <algorithm>
-
 #include "core/base/logging.h"
 #include "core/bbox/transforms.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/reduce.h"
+#include "core/ops/row_ops.h"
 #include "core/ops/shape_ops.h"
 #include "models/dense_heads/best_rows.h"
 #include "models/find_or.h"
@@ -29,37 +28,15 @@ bool samples_anchors(const ConfigNode& loss_cls) {
 }
 
 // The best probability of an object per row, or, with sigmoids, the best logit, which has the same order.
-// cls_score (n, classes), with a background column when softmax.
+// cls_score f32 (n, classes), with a background column when softmax.
 Tensor best_of_classes(const Tensor& cls_score, bool use_sigmoid) {
-  if (use_sigmoid) return gather_channel(cls_score, argmax_rows(cls_score)).value();
-  const Tensor scores = softmax_rows(cls_score).to(kCPU);
-  const int64_t columns = scores.dim(1);
-  Tensor best({scores.dim(0)}, DType::kF32);
-  for (int64_t i = 0; i < best.numel(); ++i) {
-    const float* row = scores.data<float>() + i * columns;
-    best.mutable_data<float>()[i] = *std::max_element(row, row + columns - 1);
-  }
-  return best;
+  if (use_sigmoid) return max_of_rows(cls_score, cls_score.dim(1));
+  return max_of_rows(softmax_rows(cls_score), cls_score.dim(1) - 1);
 }
 
 // Probabilities f32 (n, classes + 1) of logits (n, cls_out_channels).
 Tensor probabilities(const Tensor& cls_score, bool use_sigmoid) {
-  if (!use_sigmoid) return softmax_rows(cls_score);
-  const Tensor scores = sigmoid(cls_score).value().to(kCPU);
-  const int64_t n = scores.dim(0), classes = scores.dim(1);
-  Tensor padded = Tensor::zeros({n, classes + 1}, DType::kF32);
-  for (int64_t i = 0; i < n; ++i) {
-    std::copy_n(scores.data<float>() + i * classes, classes,
-                padded.mutable_data<float>() + i * (classes + 1));
-  }
-  return padded;
-}
-
-Tensor scaled_to_network(const Tensor& bboxes, const ImgMeta& meta) {
-  Tensor scaled = bboxes.clone();
-  float* xyxy = scaled.mutable_data<float>();
-  for (int64_t i = 0; i < scaled.numel(); ++i) xyxy[i] *= meta.scale_factor[i % 4];
-  return scaled;
+  return use_sigmoid ? with_zero_column(sigmoid(cls_score).value()) : softmax_rows(cls_score);
 }
 
 }  // namespace
@@ -176,13 +153,15 @@ std::vector<DetectionResult> AnchorHead::aug_test(const std::vector<Variables>& 
       const ImgMeta& meta = img_metas[a][i];
       bboxes[i].push_back(bbox_mapping_back(augmented[i].bboxes, meta.img_shape, meta.scale_factor, meta.flip,
                                             meta.flip_direction));
-      scores[i].push_back(augmented[i].scores.to(kCPU));
+      scores[i].push_back(augmented[i].scores.to(bboxes[i].back().device()));
     }
   }
   std::vector<DetectionResult> results;
   for (size_t i = 0; i < bboxes.size(); ++i) {
     results.push_back(select({concat(bboxes[i]), concat(scores[i])}));
-    if (!rescale) results[i].bboxes = scaled_to_network(results[i].bboxes, img_metas[0][i]);
+    const ImgMeta& meta = img_metas[0][i];
+    if (!rescale)
+      results[i].bboxes = bbox_mapping(results[i].bboxes, meta.img_shape, meta.scale_factor, false);
   }
   return results;
 }
@@ -209,7 +188,7 @@ AnchorHead::Candidates AnchorHead::candidates_of(const Predictions& predictions,
     Tensor deltas = predictions.bbox_preds[l].value()[image].reshape({-1, 4});
     Tensor level_anchors = anchors[l].to(deltas.device());
     if (cfg.nms_pre > 0 && logits.dim(0) > cfg.nms_pre) {
-      const Tensor rows = top_rows(best_of_classes(logits, use_sigmoid), cfg.nms_pre).to(deltas.device());
+      const Tensor rows = top_rows(best_of_classes(logits, use_sigmoid), cfg.nms_pre);
       logits = gather_rows(logits, rows).value();
       deltas = gather_rows(deltas, rows).value();
       level_anchors = gather_rows(level_anchors, rows).value();

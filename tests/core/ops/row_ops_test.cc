@@ -35,6 +35,20 @@ TEST_P(RowOps, SumAndMean) {
   EXPECT_EQ(mean_of_rows(x.value()).to_doubles(), (std::vector<double>{2, 6}));
 }
 
+TEST_P(RowOps, LargestOfTheFirstColumns) {
+  const Tensor x = here(Tensor::from<float>({1, 3, 2, 9, -4, -5, -6, 0}, {2, 4}));
+  EXPECT_EQ(max_of_rows(x, 3).to_doubles(), (std::vector<double>{3, -4}));
+  EXPECT_EQ(max_of_rows(x, 4).to_doubles(), (std::vector<double>{9, 0}));
+  EXPECT_EQ(max_of_rows(here(Tensor({0, 4}, DType::kF32)), 2).shape(), (Shape{0}));
+  EXPECT_THROW(max_of_rows(x, 5), Error);
+}
+
+TEST_P(RowOps, AZeroColumnComesLast) {
+  const Tensor x = here(Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+  EXPECT_EQ(with_zero_column(x).to_doubles(), (std::vector<double>{1, 2, 0, 3, 4, 0}));
+  EXPECT_EQ(with_zero_column(here(Tensor({0, 4}, DType::kF32))).shape(), (Shape{0, 5}));
+}
+
 TEST_P(RowOps, OneHotOfBackgroundIsZero) {
   const Tensor labels = here(Tensor::from<int64_t>({1, 3, -1, 0}, {4}));
   EXPECT_EQ(one_hot(labels, 3).to_doubles(), (std::vector<double>{0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}));
