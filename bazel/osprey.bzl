@@ -2,6 +2,16 @@
 
 load("//bazel:cuda_library.bzl", "cuda_library")
 
+def _link_only_impl(ctx):
+    return [CcInfo(linking_context = ctx.attr.dep[CcInfo].linking_context)]
+
+# The objects of `dep` without its headers, and so without CUDA's folder of them on the command line of whoever
+# uses an op: C++ compiles once for the builds with and without CUDA.
+_link_only = rule(
+    implementation = _link_only_impl,
+    attrs = {"dep": attr.label(providers = [CcInfo])},
+)
+
 def osprey_library(
         name,
         cuda_srcs = [],
@@ -25,11 +35,16 @@ def osprey_library(
         deps = [":" + name + "_cpu", "//core/backend/cuda"] + cuda_deps,
         visibility = visibility,
     )
+    _link_only(
+        name = name + "_cuda_objects_only",
+        dep = ":" + name + "_cuda",
+        tags = ["manual"],
+    )
     native.cc_library(
         name = name,
         deps = [":" + name + "_cpu"] + select({
-            "//bazel:cuda": [":" + name + "_cuda"],
-            "//bazel:cuda_emulated": [":" + name + "_cuda"],
+            "//bazel:cuda": [":" + name + "_cuda_objects_only"],
+            "//bazel:cuda_emulated": [":" + name + "_cuda_objects_only"],
             "//conditions:default": [],
         }),
         visibility = visibility,
