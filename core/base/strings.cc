@@ -64,8 +64,11 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string nearest_match(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  // A match keeps most of the word: of two letters one may differ, of a single one none.
+  const size_t most = word.size() < 4 ? (word.size() > 1 ? 1 : 0) : std::max<size_t>(2, word.size() / 3);
+  size_t best_distance = most + 1;
   for (const std::string& candidate : candidates) {
+    if (candidate == word) continue;  // it cannot be what was meant instead
     const size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

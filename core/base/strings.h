@@ -34,7 +34,8 @@ bool ends_with(const std::string& text, const std::string& suffix);
 // Shell-style pattern: '*' matches any run of characters (dots included), '?' exactly one.
 bool glob_match(const std::string& pattern, const std::string& text);
 
-// The candidate closest to `word` by edit distance, or "" when none is near enough to be meant.
+// The other word closest to `word` by edit distance (case costs nothing), or "" when none is near enough to
+// be meant.
 std::string nearest_match(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace osprey

@@ -27,14 +27,27 @@ struct ConfigSource {
   ConfigOrigin origin;
 };
 
-// A check with its description, e.g. positive(): get("beta", 1.0, positive()).
+// A check of a number with its description, e.g. positive(): get("beta", 1.0, positive()).
 struct Constraint {
+  Constraint(std::function<bool(double)> test, std::string text)
+      : holds(std::move(test)), description(std::move(text)) {}
   std::function<bool(double)> holds;
   std::string description;  // "must be > 0"
 };
+// All of these refuse infinity and NaN.
+Constraint finite();
 Constraint positive();
 Constraint non_negative();
+Constraint at_least(double low);
 Constraint between(double low, double high);  // closed interval
+
+// What a reader asked a map for.
+struct ConfigKey {
+  std::string name;
+  std::string type;      // "a number"; "" when the reader took the node itself
+  std::string allowed;   // "must be > 0", or ""
+  std::string fallback;  // as YAML; "" when there is none
+};
 
 // A handle on one value of the tree; copying copies the handle. A default-constructed node is null.
 class ConfigNode {
@@ -56,23 +69,34 @@ class ConfigNode {
 
   // Required value; throws UserError naming where, what was expected and what was found.
   // T: bool, int, int64_t, double, float, std::string, and std::vector of these (nested vectors too). An int
-  // literal is a valid double; `512.` is a valid int64_t only when integral. A scalar is not a list.
+  // literal is a valid double; `512.` is a valid int64_t only when integral. A scalar is not a list. With a
+  // constraint (numbers and lists of numbers) each number must satisfy it, and a list must not be empty.
   template <typename T>
   T get(const std::string& key) const {
+    note<T>(key, nullptr, nullptr);
     return (*this)[key].as<T>();
+  }
+  template <typename T>
+  T get(const std::string& key, const Constraint& constraint) const {
+    note<T>(key, nullptr, &constraint);
+    return (*this)[key].as<T>(constraint);
   }
   // The default applies when the key is missing or null.
   template <typename T>
   T get(const std::string& key, T fallback) const {
+    note<T>(key, &fallback, nullptr);
     const ConfigNode node = find(key);
     return node.is_null() ? std::move(fallback) : node.as<T>();
+  }
+  template <typename T>
+  T get(const std::string& key, T fallback, const Constraint& constraint) const {
+    note<T>(key, &fallback, &constraint);
+    const ConfigNode node = find(key);
+    return node.is_null() ? std::move(fallback) : node.as<T>(constraint);
   }
   std::string get(const std::string& key, const char* fallback) const {
     return get<std::string>(key, fallback);
   }
-  double get(const std::string& key, double fallback, const Constraint& constraint) const;
-  int64_t get(const std::string& key, int64_t fallback, const Constraint& constraint) const;
-  int get(const std::string& key, int fallback, const Constraint& constraint) const;
   // One of `allowed`, with a nearest-match hint otherwise: cfg.choice("style", "pytorch", {"pytorch",
   // "caffe"}).
   std::string choice(const std::string& key, const std::string& fallback,
@@ -89,6 +113,8 @@ class ConfigNode {
   // --- Values.
   template <typename T>
   T as() const;
+  template <typename T>
+  T as(const Constraint& constraint) const;
   // Whether as<T>() would succeed, for keys that take several forms (`loss_scale: 512.` | dynamic | {...}).
   template <typename T>
   bool is() const;
@@ -102,6 +128,10 @@ class ConfigNode {
   std::string where() const;  // "file:line:column: key.path", or the override's text
   // The values that this one replaced, the latest first, each with its place.
   std::vector<ConfigSource> overridden() const;
+  // The ${keys} that the value was made from, with where they are set.
+  std::vector<ConfigSource> references() const;
+  // The keys that readers have asked this map for so far, present or not, by name.
+  std::vector<ConfigKey> asked_keys() const;
   // Throws UserError "where(): message". For a value made from ${keys} it adds where those were set.
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -125,6 +155,10 @@ class ConfigNode {
   const std::shared_ptr<ConfigValue>& value() const { return value_; }
 
  private:
+  // Remembers for asked_keys() how `key` is about to be read.
+  template <typename T>
+  void note(const std::string& key, const T* fallback, const Constraint* constraint) const;
+
   std::shared_ptr<ConfigValue> value_;
 };
 

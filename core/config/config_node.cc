@@ -28,7 +28,7 @@ void mark_deep(const ConfigValue& value) {
 
 void remember_asked(const ConfigValue& map, const std::string& key) {
   const std::lock_guard lock(map.marks->mutex);
-  map.marks->asked.insert(key);
+  map.marks->asked.emplace(key, ConfigKey{key, "", "", ""});
 }
 
 // Stands for a key that is not there, so that its reader can still say where it was missed.
@@ -127,6 +127,15 @@ void ConfigNode::mark_read() const { mark_deep(*value_); }
 std::string ConfigNode::path() const { return value_->path; }
 const ConfigOrigin& ConfigNode::origin() const { return value_->origin; }
 std::vector<ConfigSource> ConfigNode::overridden() const { return value_->overridden; }
+
+std::vector<ConfigSource> ConfigNode::references() const { return value_->references; }
+
+std::vector<ConfigKey> ConfigNode::asked_keys() const {
+  const std::lock_guard lock(value_->marks->mutex);
+  std::vector<ConfigKey> keys;
+  for (const auto& [name, key] : value_->marks->asked) keys.push_back(key);
+  return keys;
+}
 
 std::string ConfigNode::where() const {
   const std::string place = to_string(value_->origin);

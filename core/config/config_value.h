@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +18,8 @@ using ValuePtr = std::shared_ptr<ConfigValue>;
 // derive from it.
 struct ConfigMarks {
   std::atomic<bool> read{false};
-  std::mutex mutex;             // guards asked
-  std::set<std::string> asked;  // keys that a reader looked for in this map, present or not
+  std::mutex mutex;                        // guards asked
+  std::map<std::string, ConfigKey> asked;  // what readers looked for in this map, present or not
 };
 
 struct ConfigEntry {

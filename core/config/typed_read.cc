@@ -116,13 +116,40 @@ struct Conversion<std::vector<T>> {
 };
 
 template <typename T>
-T checked(const ConfigNode& map, const std::string& key, T fallback, const Constraint& constraint) {
-  const T value = map.get<T>(key, fallback);
-  if (!constraint.holds(static_cast<double>(value))) {
-    map.find(key).fail(str_cat(constraint.description, ", got ", value));
-  }
-  return value;
+void require(const ConfigNode& node, const T& value, const Constraint& constraint) {
+  if (!constraint.holds(static_cast<double>(value)))
+    node.fail(str_cat(constraint.description, ", got ", value));
 }
+
+template <typename T>
+void require(const ConfigNode& list, const std::vector<T>& values, const Constraint& constraint) {
+  if (values.empty()) list.fail("must not be an empty list; each element " + constraint.description);
+  for (size_t i = 0; i < values.size(); ++i) require(list.at(i), values[i], constraint);
+}
+
+// For asked_keys(): the type in words, and a value as YAML.
+template <typename T>
+struct Words {
+  static std::string type() { return Reader<T>::kName; }
+  static std::string text(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
+    if constexpr (std::is_same_v<T, std::string>) return string_yaml(value);
+    return str_cat(value);
+  }
+};
+
+template <>
+struct Words<int> : Words<int64_t> {};
+
+template <typename T>
+struct Words<std::vector<T>> {
+  static std::string type() { return "a list, each " + Words<T>::type(); }
+  static std::string text(const std::vector<T>& values) {
+    std::vector<std::string> items;
+    for (const auto& value : values) items.push_back(Words<T>::text(value));
+    return "[" + join(items) + "]";
+  }
+};
 
 }  // namespace
 
@@ -133,38 +160,54 @@ T ConfigNode::as() const {
 }
 
 template <typename T>
+T ConfigNode::as(const Constraint& constraint) const {
+  T value = as<T>();
+  require(*this, value, constraint);
+  return value;
+}
+
+template <typename T>
 bool ConfigNode::is() const {
   return Conversion<T>::possible(*this);
 }
 
-#define OSPREY_CONFIG_TYPE(T)                                                               \
-  template T ConfigNode::as<T>() const;                                                     \
-  template bool ConfigNode::is<T>() const;                                                  \
-  template std::vector<T> ConfigNode::as<std::vector<T>>() const;                           \
-  template bool ConfigNode::is<std::vector<T>>() const;                                     \
-  template std::vector<std::vector<T>> ConfigNode::as<std::vector<std::vector<T>>>() const; \
-  template bool ConfigNode::is<std::vector<std::vector<T>>>() const
+template <typename T>
+void ConfigNode::note(const std::string& key, const T* fallback, const Constraint* constraint) const {
+  const std::lock_guard lock(value_->marks->mutex);
+  value_->marks->asked[key] = {key, Words<T>::type(), constraint ? constraint->description : "",
+                               fallback ? Words<T>::text(*fallback) : ""};
+}
+
+#define OSPREY_CONFIG_READ(...)                             \
+  template __VA_ARGS__ ConfigNode::as<__VA_ARGS__>() const; \
+  template bool ConfigNode::is<__VA_ARGS__>() const;        \
+  template void ConfigNode::note(const std::string&, const __VA_ARGS__*, const Constraint*) const
+#define OSPREY_CONFIG_TYPE(T)         \
+  OSPREY_CONFIG_READ(T);              \
+  OSPREY_CONFIG_READ(std::vector<T>); \
+  OSPREY_CONFIG_READ(std::vector<std::vector<T>>)
+#define OSPREY_CONFIG_NUMBER(T)                          \
+  OSPREY_CONFIG_TYPE(T);                                 \
+  template T ConfigNode::as<T>(const Constraint&) const; \
+  template std::vector<T> ConfigNode::as<std::vector<T>>(const Constraint&) const
 
 OSPREY_CONFIG_TYPE(bool);
-OSPREY_CONFIG_TYPE(int);
-OSPREY_CONFIG_TYPE(int64_t);
-OSPREY_CONFIG_TYPE(double);
-OSPREY_CONFIG_TYPE(float);
 OSPREY_CONFIG_TYPE(std::string);
+OSPREY_CONFIG_NUMBER(int);
+OSPREY_CONFIG_NUMBER(int64_t);
+OSPREY_CONFIG_NUMBER(double);
+OSPREY_CONFIG_NUMBER(float);
+#undef OSPREY_CONFIG_NUMBER
 #undef OSPREY_CONFIG_TYPE
-
-double ConfigNode::get(const std::string& key, double fallback, const Constraint& constraint) const {
-  return checked(*this, key, fallback, constraint);
-}
-int64_t ConfigNode::get(const std::string& key, int64_t fallback, const Constraint& constraint) const {
-  return checked(*this, key, fallback, constraint);
-}
-int ConfigNode::get(const std::string& key, int fallback, const Constraint& constraint) const {
-  return checked(*this, key, fallback, constraint);
-}
+#undef OSPREY_CONFIG_READ
 
 std::string ConfigNode::choice(const std::string& key, const std::string& fallback,
                                const std::vector<std::string>& allowed) const {
+  note(key, fallback.empty() ? nullptr : &fallback, nullptr);
+  {
+    const std::lock_guard lock(value_->marks->mutex);
+    value_->marks->asked[key].type = "one of " + join(allowed);
+  }
   const ConfigNode node = find(key);
   if (node.is_null()) return fallback;
   const std::string value = node.as<std::string>();
@@ -176,11 +219,15 @@ std::string ConfigNode::choice(const std::string& key, const std::string& fallba
             (near.empty() ? "" : ". Did you mean '" + near + "'?"));
 }
 
-Constraint positive() {
-  return {[](double value) { return value > 0; }, "must be > 0"};
+Constraint finite() {
+  return {[](double value) { return std::isfinite(value); }, "must be finite"};
 }
-Constraint non_negative() {
-  return {[](double value) { return value >= 0; }, "must be >= 0"};
+Constraint positive() {
+  return {[](double value) { return value > 0 && std::isfinite(value); }, "must be > 0"};
+}
+Constraint non_negative() { return at_least(0); }
+Constraint at_least(double low) {
+  return {[=](double value) { return value >= low && std::isfinite(value); }, str_cat("must be >= ", low)};
 }
 Constraint between(double low, double high) {
   return {[=](double value) { return value >= low && value <= high; },

@@ -19,7 +19,7 @@ std::string unknown_key(const ConfigValue& map, const std::string& key) {
   std::vector<std::string> asked;
   {
     const std::lock_guard lock(map.marks->mutex);
-    asked.assign(map.marks->asked.begin(), map.marks->asked.end());
+    for (const auto& [name, how] : map.marks->asked) asked.push_back(name);
   }
   if (asked.empty()) return "unknown key: nothing reads this section";
   std::vector<std::string> missing;  // the likelier ones: a key that is there already is seldom meant

@@ -1,8 +1,40 @@
 #include "core/registry/registry.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
+namespace osprey {
+namespace {
+
+std::vector<RegisteredType>& all_types() {
+  static std::vector<RegisteredType> types;
+  return types;
+}
+
+}  // namespace
+
+std::vector<RegisteredType> registered_types() {
+  std::vector<RegisteredType> types = all_types();
+  std::sort(types.begin(), types.end(), [](const RegisteredType& a, const RegisteredType& b) {
+    return std::tie(a.kind, a.type) < std::tie(b.kind, b.type);
+  });
+  return types;
+}
+
+}  // namespace osprey
+
 namespace osprey::internal {
+
+// The second class of a name is no type: duplicate_type() tells of it.
+void note_type(RegisteredType type) {
+  const auto same = [&](const RegisteredType& other) {
+    return other.kind == type.kind && other.type == type.type;
+  };
+  std::vector<RegisteredType>& types = all_types();
+  if (std::none_of(types.begin(), types.end(), same)) types.push_back(std::move(type));
+}
+
 namespace {
 
 std::string& duplicate() {

@@ -24,6 +24,20 @@ std::string take_duplicate_type();
 void require_unique_types();
 }  // namespace internal
 
+// One registered class, for tools that list them.
+struct RegisteredType {
+  std::string kind;  // "loss"
+  std::string type;  // "FocalLoss"
+  std::string file;  // that registers it, as the compiler saw it: "losses/focal_loss.cc"
+  std::function<void(const ConfigNode&)> build;  // constructs one and throws it away
+};
+// Of all registries, by kind and type; those of plugins once they are loaded.
+std::vector<RegisteredType> registered_types();
+
+namespace internal {
+void note_type(RegisteredType type);
+}  // namespace internal
+
 // The types of one kind (losses, hooks, ...) by their YAML `type` name. A type registers itself on the last
 // line of its file; a plugin's types register when it is loaded. For each Base, instance() is specialised in
 // exactly one .cc of core: an inline definition would give a plugin its own, empty registry.
@@ -35,7 +49,8 @@ class Registry {
 
   static Registry& instance();
 
-  bool add(const std::string& type, Factory factory) {
+  bool add(const std::string& type, Factory factory, const std::string& file = "") {
+    internal::note_type({kind_, type, file, [factory](const ConfigNode& cfg) { factory(cfg); }});
     if (!factories_.emplace(type, std::move(factory)).second) internal::duplicate_type(kind_, type);
     return true;
   }
@@ -86,7 +101,8 @@ std::unique_ptr<Base> build(const ConfigNode& cfg) {
 // ConfigNode.
 #define OSPREY_REGISTER(Base, Type) OSPREY_REGISTER_AS(Base, Type, #Type)
 // The same under another name, e.g. for a plugin's edited copy of a class of core.
-#define OSPREY_REGISTER_AS(Base, Type, name)                                                              \
-  [[maybe_unused]] static const bool osprey_registered_##Type = ::osprey::Registry<Base>::instance().add( \
-      name,                                                                                               \
-      [](const ::osprey::ConfigNode& cfg) -> std::unique_ptr<Base> { return std::make_unique<Type>(cfg); })
+#define OSPREY_REGISTER_AS(Base, Type, name)                                                                \
+  [[maybe_unused]] static const bool osprey_registered_##Type = ::osprey::Registry<Base>::instance().add(   \
+      name,                                                                                                 \
+      [](const ::osprey::ConfigNode& cfg) -> std::unique_ptr<Base> { return std::make_unique<Type>(cfg); }, \
+      __FILE__)

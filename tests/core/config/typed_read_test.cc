@@ -162,5 +162,32 @@ TEST(RequireAllRead, IsContentOnceEverythingWasRead) {
   EXPECT_NO_THROW(require_all_read(cfg));
 }
 
+TEST(TypedRead, ConstraintsHoldForEachNumber) {
+  const ConfigNode cfg = parse_config("a: [1, -2]\nb: []\nc: .inf\nd: nan\ne: 0\n", "x.yaml");
+  EXPECT_EQ(error_of([&] { cfg.get<std::vector<int64_t>>("a", positive()); }),
+            "x.yaml:1:8: a[1]: must be > 0, got -2");
+  EXPECT_EQ(error_of([&] { cfg.get<std::vector<double>>("b", positive()); }),
+            "x.yaml:2:4: b: must not be an empty list; each element must be > 0");
+  EXPECT_EQ(error_of([&] { cfg.get<double>("c", positive()); }), "x.yaml:3:4: c: must be > 0, got inf");
+  EXPECT_EQ(error_of([&] { cfg.get<double>("d", finite()); }), "x.yaml:4:4: d: must be finite, got nan");
+  EXPECT_EQ(error_of([&] { cfg.get("e", int64_t{1}, positive()); }), "x.yaml:5:4: e: must be > 0, got 0");
+  EXPECT_EQ(cfg.get("absent", int64_t{0}, positive()), 0);  // a default is the reader's own business
+  EXPECT_EQ(cfg.get<int64_t>("e", at_least(0)), 0);
+}
+
+TEST(TypedRead, RemembersWhatItWasAskedFor) {
+  const ConfigNode cfg = parse_config("lr: 0.1\nsteps: [1]\n");
+  cfg.get<double>("lr", positive());
+  cfg.get("steps", std::vector<int64_t>{8, 11});
+  cfg.choice("policy", "step", {"step", "fixed"});
+  cfg.find("block");
+  std::vector<std::string> keys;
+  for (const ConfigKey& key : cfg.asked_keys())
+    keys.push_back(key.name + ": " + key.type + "; " + key.allowed + "; " + key.fallback);
+  EXPECT_EQ(keys, (std::vector<std::string>{"block: ; ; ", "lr: a number; must be > 0; ",
+                                            "policy: one of step, fixed; ; step",
+                                            "steps: a list, each an integer; ; [8, 11]"}));
+}
+
 }  // namespace
 }  // namespace osprey

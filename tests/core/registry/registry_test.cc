@@ -21,5 +21,18 @@ TEST(Registry, AnUnknownTypeListsTheRegisteredOnes) {
             "x.yaml:4:5: toys[2]: expected a map (key: value), got the string 'Seven'");
 }
 
+TEST(Registry, TheTypesOfAllRegistriesAreListedWithTheirFiles) {
+  for (const RegisteredType& type : registered_types()) {
+    if (type.type != "Seven") continue;
+    EXPECT_EQ(type.kind, "toy");
+    EXPECT_EQ(type.file, "tests/core/registry/toy.cc");
+    const ConfigNode cfg = parse_config("{type: Seven, plus: 1}");
+    type.build(cfg);
+    EXPECT_NO_THROW(require_all_read(cfg));
+    return;
+  }
+  FAIL() << "Seven is not listed";
+}
+
 }  // namespace
 }  // namespace osprey
