@@ -44,7 +44,7 @@ plugin_version = rule(
 )
 
 def detection_plugin(name, srcs, deps = [], copts = [], **kwargs):
-    """Builds NAME.so from `srcs`. `deps` are libraries whose headers it needs beyond //core/registry:plugin_api.
+    """Builds NAME.so from `srcs`. `deps` are libraries whose headers it needs beyond //tools/plugins:plugin_api.
 
     Hidden visibility keeps a plugin's classes apart from the program's: a class that carries the name of one of
     core (a copied L1Loss, edited) would otherwise run core's code.
@@ -52,13 +52,13 @@ def detection_plugin(name, srcs, deps = [], copts = [], **kwargs):
     headers_only(
         name = name + "_headers",
         testonly = kwargs.get("testonly", False),
-        deps = deps + ["//core/registry:plugin_api"],
+        deps = deps + ["//tools/plugins:plugin_api"],
     )
     native.cc_binary(
         name = name + ".so",
-        srcs = srcs + ["//core/registry:plugin_stamp.cc"],
+        srcs = srcs + ["//tools/plugins:plugin_stamp.cc"],
         linkshared = True,
         copts = copts + ["-fvisibility=hidden", "-fvisibility-inlines-hidden"],
-        deps = [":" + name + "_headers", "//core/registry:plugin_version"],
+        deps = [":" + name + "_headers", "//tools/plugins:plugin_version"],
         **kwargs
     )

@@ -10,8 +10,8 @@
 #include "core/config/config.h"
 #include "core/data/dataset.h"
 #include "core/data/draw_sample.h"
-#include "core/registry/plugin.h"
 #include "tools/command_line.h"
+#include "tools/plugins/plugins.h"
 
 namespace osprey {
 namespace {

@@ -16,7 +16,6 @@
 #include "core/detection/detector.h"
 #include "core/detection/num_classes.h"
 #include "core/evaluation/coco_metrics.h"
-#include "core/registry/plugin.h"
 #include "core/runner/checkpoint.h"
 #include "core/runner/inference.h"
 #include "core/runner/load_weights.h"
@@ -26,6 +25,7 @@
 #include "tools/detector_config.h"
 #include "tools/device_choice.h"
 #include "tools/draw_detections.h"
+#include "tools/plugins/plugins.h"
 #include "tools/results_file.h"
 
 namespace osprey {

@@ -10,7 +10,6 @@
 #include "core/base/logging.h"
 #include "core/data/device_loader.h"
 #include "core/io/atomic_file.h"
-#include "core/registry/plugin.h"
 #include "core/runner/environment.h"
 #include "core/runner/load_weights.h"
 #include "hooks/default_hooks.h"
@@ -19,6 +18,8 @@
 #include "tools/detector_config.h"
 #include "tools/device_choice.h"
 #include "tools/interrupt_guard.h"
+#include "tools/plugins/plugins.h"
+#include "tools/rehearsal.h"
 
 namespace osprey {
 namespace {
@@ -53,7 +54,7 @@ ConfigNode runner_config(const ConfigNode& config) {
   const ConfigNode runner = config.find("runner");
   if (!runner.is_null()) return runner;
   return parse_config("{type: EpochBasedRunner}", "runner")
-      .with("max_epochs", config.get<int64_t>("total_epochs"));
+      .with("max_epochs", config.get<int64_t>("total_epochs", positive()));
 }
 
 }  // namespace
@@ -73,6 +74,7 @@ Training::Training(const TrainOptions& options) : options_(options) {
   // A wrong config has ended above, with its message alone.
   if (!options.check) open_work_dir();
   load_checkpoints();
+  if (options.check) rehearse(*model_, *train_set_, config_);
 }
 
 void Training::choose_paths() {
@@ -140,7 +142,7 @@ void Training::choose_seed() {
   if (options_.seed) {
     seed_ = *options_.seed;
   } else if (!configured.is_null()) {
-    seed_ = static_cast<uint64_t>(configured.as<int64_t>());
+    seed_ = static_cast<uint64_t>(configured.as<int64_t>(non_negative()));
   } else if (!resume_path_.empty()) {
     seed_ = resume_.meta.seed;
   } else {
@@ -174,8 +176,7 @@ void Training::build_data() {
     if (flow.size() != 2) flow.fail("a step of the workflow is [train | val, count]");
     const std::string mode = flow.at(0).as<std::string>();
     if (mode != "train" && mode != "val") flow.fail("unknown mode '" + mode + "'; allowed: train, val");
-    if (flow.at(1).as<int64_t>() <= 0) flow.at(1).fail("a step of the workflow is done at least once");
-    add(mode == "train", flow.at(1).as<int64_t>());
+    add(mode == "train", flow.at(1).as<int64_t>(positive()));
   }
   if (std::none_of(workflow_.begin(), workflow_.end(), [](const WorkflowStep& step) { return step.train; }))
     flows.fail("no step trains, so training would never end; e.g. [[train, 1]]");
@@ -188,6 +189,7 @@ void Training::build_model() {
   model_->assign_paths();
   model_->init_weights(seed_);
   model_->to(device_);
+  check_semantic_labels(*model_, *train_set_, config_);
 }
 
 void Training::build_runner() {

@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "core/base/logging.h"
-#include "core/registry/plugin_version.h"
 #include "core/registry/registry.h"
 
 namespace osprey {
@@ -34,7 +33,7 @@ std::string read_bytes(const fs::path& path) {
 
 // Read from the file, because loading a library already runs its code: a plugin of another tree might
 // register objects whose layout this program does not know.
-void check_version(const ConfigNode& entry, const fs::path& path) {
+void check_version(const ConfigNode& entry, const fs::path& path, const std::string& expected) {
   const std::string bytes = read_bytes(path);
   if (!starts_with(bytes,
                    "\x7F"
@@ -45,16 +44,16 @@ void check_version(const ConfigNode& entry, const fs::path& path) {
     entry.fail(path.string() + " is not an Osprey plugin: build it with detection_plugin");
   }
   const std::string version = bytes.c_str() + stamp + kStamp.size();
-  if (version != OSPREY_PLUGIN_VERSION) {
+  if (version != expected) {
     entry.fail(str_cat(path.string(), " was built against other headers (version ", version,
-                       ", this program has " OSPREY_PLUGIN_VERSION "): build it again"));
+                       ", this program has ", expected, "): build it again"));
   }
 }
 
 // Returns the path it was found under.
-std::string load_plugin(const ConfigNode& entry) {
+std::string load_plugin(const ConfigNode& entry, const std::string& version) {
   const fs::path path = find_plugin(entry);
-  check_version(entry, path);
+  check_version(entry, path, version);
   internal::require_unique_types();
   const bool loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
   if (!loaded) entry.fail(std::string("cannot load the plugin: ") + dlerror());
@@ -66,9 +65,9 @@ std::string load_plugin(const ConfigNode& entry) {
 
 }  // namespace
 
-ConfigNode load_plugins(const ConfigNode& root) {
+ConfigNode load_plugins(const ConfigNode& root, const std::string& version) {
   std::vector<std::string> paths;
-  for (const ConfigNode& entry : root.find("plugins").items()) paths.push_back(load_plugin(entry));
+  for (const ConfigNode& entry : root.find("plugins").items()) paths.push_back(load_plugin(entry, version));
   return paths.empty() ? root : root.with("plugins", paths);
 }
 

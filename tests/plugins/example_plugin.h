@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/registry/plugin.h"
+#include "tools/plugins/plugins.h"
 
 namespace osprey {
 

@@ -1,7 +1,6 @@
-#include "core/registry/plugin.h"
-
 #include "tests/core/config/config_files.h"
 #include "tests/core/registry/toy.h"
+#include "tools/plugins/plugins.h"
 
 namespace osprey {
 namespace {
