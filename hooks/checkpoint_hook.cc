@@ -9,6 +9,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A positive number, or -1 for mmcv's "never" or "all".
+int64_t read_count(const ConfigNode& cfg, const char* key) {
+  const int64_t count = cfg.get(key, int64_t{-1}, at_least(-1));
+  if (count == 0) cfg[key].fail("must be > 0, or -1, got 0");
+  return count;
+}
+
 // Saves epoch_N.safetensors or iter_N.safetensors (N: finished epochs or iterations), whole or not at all,
 // and points latest.safetensors to it. A checkpoint with a non-finite weight is written, for whoever looks
 // into the accident, but is never the latest. Keys: interval (-1: never), by_epoch (true), save_optimizer
@@ -17,11 +24,11 @@ namespace fs = std::filesystem;
 class CheckpointHook final : public Hook {
  public:
   explicit CheckpointHook(const ConfigNode& cfg)
-      : interval_(cfg.get("interval", int64_t{-1})),
+      : interval_(read_count(cfg, "interval")),
         by_epoch_(cfg.get("by_epoch", true)),
         save_optimizer_(cfg.get("save_optimizer", true)),
         out_dir_(cfg.get("out_dir", "")),
-        max_keep_ckpts_(cfg.get("max_keep_ckpts", int64_t{-1})),
+        max_keep_ckpts_(read_count(cfg, "max_keep_ckpts")),
         save_last_(cfg.get("save_last", true)),
         create_symlink_(cfg.get("create_symlink", true)) {
     cfg.get("sync_buffer", false);  // between processes; a single one has nothing to synchronise

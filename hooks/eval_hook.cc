@@ -33,7 +33,7 @@ EvalOptions read_eval_options(const ConfigNode& cfg) {
   EvalOptions options;
   options.metrics = names(cfg, "metric", options.metrics);
   options.classwise = cfg.get("classwise", options.classwise);
-  options.proposal_nums = cfg.get("proposal_nums", options.proposal_nums);
+  options.proposal_nums = cfg.get("proposal_nums", options.proposal_nums, positive());
   options.iou_thrs = cfg.get("iou_thrs", options.iou_thrs);
   options.metric_items = names(cfg, "metric_items", options.metric_items);
   options.jsonfile_prefix = cfg.get("jsonfile_prefix", "");

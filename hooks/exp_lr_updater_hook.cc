@@ -8,7 +8,8 @@ namespace {
 // base * gamma^progress. Key: gamma.
 class ExpLrUpdaterHook final : public LrUpdaterHook {
  public:
-  explicit ExpLrUpdaterHook(const ConfigNode& cfg) : LrUpdaterHook(cfg), gamma_(cfg.get<double>("gamma")) {}
+  explicit ExpLrUpdaterHook(const ConfigNode& cfg)
+      : LrUpdaterHook(cfg), gamma_(cfg.get<double>("gamma", positive())) {}
 
  protected:
   double regular_lr(double base_lr, double progress, double) const override {

@@ -9,7 +9,9 @@ namespace {
 class InvLrUpdaterHook final : public LrUpdaterHook {
  public:
   explicit InvLrUpdaterHook(const ConfigNode& cfg)
-      : LrUpdaterHook(cfg), gamma_(cfg.get<double>("gamma")), power_(cfg.get("power", 1.0)) {}
+      : LrUpdaterHook(cfg),
+        gamma_(cfg.get<double>("gamma", positive())),
+        power_(cfg.get("power", 1.0, positive())) {}
 
  protected:
   double regular_lr(double base_lr, double progress, double) const override {

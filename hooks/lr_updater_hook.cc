@@ -11,11 +11,11 @@ LrUpdaterHook::LrUpdaterHook(const ConfigNode& cfg)
     : by_epoch_(cfg.get("by_epoch", true)),
       warmup_(cfg.find("warmup").is_null() ? "" : cfg.choice("warmup", "", {"constant", "linear", "exp"})),
       warmup_iters_(cfg.get("warmup_iters", int64_t{0}, non_negative())),
-      warmup_ratio_(cfg.get("warmup_ratio", 0.1)),
+      warmup_ratio_(cfg.get("warmup_ratio", 0.1, between(0, 1))),
       warmup_by_epoch_(cfg.get("warmup_by_epoch", false)) {
   if (warmup_.empty()) return;
   if (warmup_iters_ == 0) cfg["warmup_iters"].fail("must be > 0 with a warmup");
-  if (!(warmup_ratio_ > 0 && warmup_ratio_ <= 1)) cfg["warmup_ratio"].fail("must be in (0, 1]");
+  if (warmup_ratio_ == 0) cfg["warmup_ratio"].fail("must be > 0, got 0");
 }
 
 void LrUpdaterHook::before_train_iter(Runner& runner) {
@@ -55,7 +55,7 @@ LrFloor::LrFloor(const ConfigNode& cfg) {
   if (absolute.is_null() == relative.is_null())
     (absolute.is_null() ? cfg : absolute).fail("give exactly one of min_lr and min_lr_ratio");
   relative_ = absolute.is_null();
-  value_ = relative_ ? relative.as<double>() : absolute.as<double>();
+  value_ = relative_ ? relative.as<double>(between(0, 1)) : absolute.as<double>(non_negative());
 }
 
 double annealing_cos(double start, double end, double factor) {

@@ -9,7 +9,9 @@ namespace {
 class PolyLrUpdaterHook final : public LrUpdaterHook {
  public:
   explicit PolyLrUpdaterHook(const ConfigNode& cfg)
-      : LrUpdaterHook(cfg), power_(cfg.get("power", 1.0)), min_lr_(cfg.get("min_lr", 0.0, non_negative())) {}
+      : LrUpdaterHook(cfg),
+        power_(cfg.get("power", 1.0, positive())),
+        min_lr_(cfg.get("min_lr", 0.0, non_negative())) {}
 
  protected:
   double regular_lr(double base_lr, double progress, double max_progress) const override {

@@ -11,14 +11,15 @@ namespace {
 class StepLrUpdaterHook final : public LrUpdaterHook {
  public:
   explicit StepLrUpdaterHook(const ConfigNode& cfg)
-      : LrUpdaterHook(cfg), gamma_(cfg.get("gamma", 0.1)), min_lr_(cfg.get("min_lr", 0.0, non_negative())) {
+      : LrUpdaterHook(cfg),
+        gamma_(cfg.get("gamma", 0.1, positive())),
+        min_lr_(cfg.get("min_lr", 0.0, non_negative())) {
     const ConfigNode step = cfg["step"];
     if (step.is_list()) {
-      milestones_ = step.as<std::vector<int64_t>>();
+      milestones_ = step.as<std::vector<int64_t>>(positive());
       if (!std::is_sorted(milestones_.begin(), milestones_.end())) step.fail("milestones must ascend");
     } else {
-      interval_ = step.as<int64_t>();
-      if (interval_ <= 0) step.fail("must be > 0");
+      interval_ = step.as<int64_t>(positive());
     }
   }
 

@@ -10,7 +10,7 @@ BalancedL1Loss::BalancedL1Loss(const ConfigNode& cfg)
       gamma_(cfg.get("gamma", 1.5, positive())),
       beta_(cfg.get("beta", 1.0, positive())),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {}
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {}
 
 Variable BalancedL1Loss::forward(const Variable& pred, const Tensor& target,
                                  const LossWeights& weights) const {

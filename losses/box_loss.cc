@@ -8,7 +8,7 @@ namespace osprey {
 BoxLoss::BoxLoss(const ConfigNode& cfg, double default_eps)
     : eps_(cfg.get("eps", default_eps, positive())),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {}
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {}
 
 Variable BoxLoss::forward(const Variable& pred, const Tensor& target, const LossWeights& weights) const {
   const Variable loss = unreduced(pred, target);

@@ -18,7 +18,8 @@ Tensor without_ignored(const Tensor& weight, const Tensor& labels, int64_t ignor
 
 Tensor read_class_weight(const ConfigNode& cfg) {
   const ConfigNode node = cfg.find("class_weight");
-  return node.is_null() ? Tensor() : Tensor::from(node.as<std::vector<double>>(), {-1}).to(DType::kF32);
+  return node.is_null() ? Tensor()
+                        : Tensor::from(node.as<std::vector<double>>(non_negative()), {-1}).to(DType::kF32);
 }
 
 std::optional<int64_t> read_ignore_index(const ConfigNode& cfg) {
@@ -35,7 +36,7 @@ CrossEntropyLoss::CrossEntropyLoss(const ConfigNode& cfg)
       reduction_(read_reduction(cfg)),
       class_weight_(read_class_weight(cfg)),
       ignore_index_(read_ignore_index(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {
   if (use_sigmoid_ && use_mask_) cfg.fail("use_sigmoid and use_mask exclude each other");
   if (!use_mask_) return;
   if (reduction_ != Reduction::kMean) cfg["reduction"].fail("use_mask allows 'mean' only");

@@ -10,7 +10,7 @@ FocalLoss::FocalLoss(const ConfigNode& cfg)
     : gamma_(cfg.get("gamma", 2.0, non_negative())),
       alpha_(cfg.get("alpha", 0.25, between(0, 1))),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {
   if (!cfg.get("use_sigmoid", true)) cfg["use_sigmoid"].fail("must be true: focal loss is per class");
 }
 

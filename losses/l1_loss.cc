@@ -6,7 +6,7 @@
 namespace osprey {
 
 L1Loss::L1Loss(const ConfigNode& cfg)
-    : reduction_(read_reduction(cfg)), loss_weight_(cfg.get("loss_weight", 1.0)) {}
+    : reduction_(read_reduction(cfg)), loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {}
 
 Variable L1Loss::forward(const Variable& pred, const Tensor& target, const LossWeights& weights) const {
   const Variable diff = pred - Variable(target.to(pred.dtype()).to(pred.device()));

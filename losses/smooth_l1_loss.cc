@@ -8,7 +8,7 @@ namespace osprey {
 SmoothL1Loss::SmoothL1Loss(const ConfigNode& cfg)
     : beta_(cfg.get("beta", 1.0, positive())),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {}
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {}
 
 Variable SmoothL1Loss::forward(const Variable& pred, const Tensor& target, const LossWeights& weights) const {
   const Variable diff = pred - Variable(target.to(pred.dtype()).to(pred.device()));

@@ -32,12 +32,12 @@ std::vector<float> read_scales(const ConfigNode& cfg) {
   if (octaves == plain) cfg.fail("needs either scales, or octave_base_scale and scales_per_octave");
   std::vector<float> scales;
   if (plain) {
-    for (const double scale : cfg.get<std::vector<double>>("scales"))
+    for (const double scale : cfg.get<std::vector<double>>("scales", positive()))
       scales.push_back(static_cast<float>(scale));
     return scales;
   }
-  const double base = cfg.get<double>("octave_base_scale");
-  const auto count = cfg.get<int64_t>("scales_per_octave");
+  const double base = cfg.get<double>("octave_base_scale", positive());
+  const auto count = cfg.get<int64_t>("scales_per_octave", positive());
   for (int64_t i = 0; i < count; ++i) {
     const double octave = std::pow(2.0, static_cast<double>(i) / static_cast<double>(count));
     scales.push_back(static_cast<float>(octave * base));
@@ -49,7 +49,7 @@ std::vector<double> read_base_sizes(const ConfigNode& cfg,
                                     const std::vector<std::array<int64_t, 2>>& strides) {
   std::vector<double> sizes;
   for (const auto& [w, h] : strides) sizes.push_back(static_cast<double>(std::min(w, h)));
-  sizes = cfg.get("base_sizes", sizes);
+  sizes = cfg.get("base_sizes", sizes, positive());
   if (sizes.size() != strides.size()) cfg["base_sizes"].fail("must have one entry per stride");
   return sizes;
 }
@@ -131,7 +131,7 @@ void require_levels(const std::vector<MapSize>& maps, size_t levels) {
 
 AnchorGenerator::AnchorGenerator(const ConfigNode& cfg) : strides_(read_strides(cfg)) {
   std::vector<float> ratios;
-  for (const double ratio : cfg.get<std::vector<double>>("ratios"))
+  for (const double ratio : cfg.get<std::vector<double>>("ratios", positive()))
     ratios.push_back(static_cast<float>(ratio));
   const std::vector<float> scales = read_scales(cfg);
   const bool scale_major = cfg.get("scale_major", true);

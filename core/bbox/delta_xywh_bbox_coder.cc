@@ -14,8 +14,9 @@ using Box = std::array<float, 4>;
 // |ln(wh_ratio_clip)| of mmdetection, wh_ratio_clip = 16 / 1000: no box grows more than 62-fold.
 const float kMaxLog = static_cast<float>(std::abs(std::log(16.0 / 1000)));
 
-std::array<float, 4> read_four(const ConfigNode& cfg, const std::string& key, std::vector<double> fallback) {
-  const auto values = cfg.get<std::vector<double>>(key, std::move(fallback));
+std::array<float, 4> read_four(const ConfigNode& cfg, const std::string& key, std::vector<double> fallback,
+                               const Constraint& constraint) {
+  const auto values = cfg.get<std::vector<double>>(key, std::move(fallback), constraint);
   if (values.size() != 4) cfg[key].fail(str_cat("must hold four numbers, holds ", values.size()));
   Box four;
   for (size_t i = 0; i < 4; ++i) four[i] = static_cast<float>(values[i]);
@@ -30,8 +31,8 @@ void require_boxes(const Tensor& boxes, const char* op, const char* name) {
 }  // namespace
 
 DeltaXYWHBBoxCoder::DeltaXYWHBBoxCoder(const ConfigNode& cfg)
-    : means_(read_four(cfg, "target_means", {0, 0, 0, 0})),
-      stds_(read_four(cfg, "target_stds", {1, 1, 1, 1})),
+    : means_(read_four(cfg, "target_means", {0, 0, 0, 0}, finite())),
+      stds_(read_four(cfg, "target_stds", {1, 1, 1, 1}, positive())),
       clip_border_(cfg.get("clip_border", true)) {
   for (const float std : stds_) {
     if (!(std > 0)) cfg["target_stds"].fail("must be > 0");

@@ -88,20 +88,20 @@ struct MaxIoUAssigner::Overlaps {
 };
 
 MaxIoUAssigner::MaxIoUAssigner(const ConfigNode& cfg)
-    : pos_iou_thr_(static_cast<float>(cfg.get<double>("pos_iou_thr"))),
-      min_pos_iou_(static_cast<float>(cfg.get("min_pos_iou", 0.0))),
-      ignore_iof_thr_(static_cast<float>(cfg.get("ignore_iof_thr", -1.0))),
+    : pos_iou_thr_(static_cast<float>(cfg.get<double>("pos_iou_thr", between(0, 1)))),
+      min_pos_iou_(static_cast<float>(cfg.get("min_pos_iou", 0.0, between(0, 1)))),
+      ignore_iof_thr_(static_cast<float>(cfg.get("ignore_iof_thr", -1.0, between(-1, 1)))),
       gt_max_assign_all_(cfg.get("gt_max_assign_all", true)),
       ignore_wrt_candidates_(cfg.get("ignore_wrt_candidates", true)),
       match_low_quality_(cfg.get("match_low_quality", true)) {
   const ConfigNode neg = cfg["neg_iou_thr"];
   if (neg.is_list()) {
-    const auto range = neg.as<std::vector<double>>();
+    const auto range = neg.as<std::vector<double>>(between(0, 1));
     if (range.size() != 2) neg.fail("must be a number or a pair [low, high]");
     neg_iou_low_ = static_cast<float>(range[0]);
     neg_iou_high_ = static_cast<float>(range[1]);
   } else {
-    neg_iou_high_ = static_cast<float>(neg.as<double>());
+    neg_iou_high_ = static_cast<float>(neg.as<double>(between(0, 1)));
   }
   cfg.get("gpu_assign_thr", -1.0);
   const ConfigNode calculator = cfg.find("iou_calculator");

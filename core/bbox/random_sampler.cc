@@ -18,13 +18,10 @@ std::vector<int64_t> pick(const std::vector<int64_t>& candidates, const std::vec
 }  // namespace
 
 RandomSampler::RandomSampler(const ConfigNode& cfg)
-    : num_(cfg.get<int64_t>("num")),
-      pos_fraction_(cfg.get<double>("pos_fraction")),
-      neg_pos_ub_(cfg.get("neg_pos_ub", -1.0)),
-      add_gt_as_proposals_(cfg.get("add_gt_as_proposals", true)) {
-  if (num_ < 0) cfg["num"].fail("must be >= 0");
-  if (!(pos_fraction_ >= 0 && pos_fraction_ <= 1)) cfg["pos_fraction"].fail("must lie in [0, 1]");
-}
+    : num_(cfg.get<int64_t>("num", positive())),
+      pos_fraction_(cfg.get<double>("pos_fraction", between(0, 1))),
+      neg_pos_ub_(cfg.get("neg_pos_ub", -1.0, at_least(-1))),
+      add_gt_as_proposals_(cfg.get("add_gt_as_proposals", true)) {}
 
 // Places in the lists of num_pos positives and num_neg negatives.
 Places RandomSampler::draw(int64_t num_pos, int64_t num_neg, CounterRng& rng) const {

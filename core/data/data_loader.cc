@@ -9,8 +9,10 @@
 namespace osprey {
 namespace {
 
-constexpr int64_t kBatchesAhead = 2;  // per worker, as PyTorch's prefetch_factor
-constexpr int kReplacements = 100;    // of one sample, before the dataset is called unusable
+constexpr int64_t kMostSamples = 4096;  // a step of more images is a slip of the keyboard
+constexpr int64_t kBatchesAhead = 2;    // per worker, as PyTorch's prefetch_factor
+constexpr int kMostWorkers = 256;
+constexpr int kReplacements = 100;  // of one sample, before the dataset is called unusable
 constexpr uint64_t kReplacementStream = 0x5265706C616365, kModelStream = 0x4D6F64656C;
 
 int64_t depth(const LoaderOptions& options) {
@@ -26,8 +28,8 @@ uint64_t next_u64(CounterRng& rng) {
 
 LoaderOptions read_loader_options(const ConfigNode& data) {
   LoaderOptions options;
-  options.samples_per_gpu = data.get("samples_per_gpu", int64_t{1}, positive());
-  options.workers_per_gpu = data.get("workers_per_gpu", 2, non_negative());
+  options.samples_per_gpu = data.get("samples_per_gpu", int64_t{1}, between(1, kMostSamples));
+  options.workers_per_gpu = data.get("workers_per_gpu", 2, between(0, kMostWorkers));
   options.on_error =
       data.choice("on_error", "raise", {"raise", "skip"}) == "raise" ? OnError::kRaise : OnError::kSkip;
   return options;

@@ -1,9 +1,7 @@
 #include "core/detection/num_classes.h"
 
 namespace osprey {
-namespace {
 
-// " (file:line:column)" of a key, or "" when the config does not say it (a default, a test without a file).
 std::string place_of(const ConfigNode& config, const std::string& key) {
   if (!config.is_map()) return "";
   try {
@@ -14,8 +12,6 @@ std::string place_of(const ConfigNode& config, const std::string& key) {
     return "";
   }
 }
-
-}  // namespace
 
 void check_num_classes(const Detector& model, int64_t classes, const ConfigNode& config) {
   if (classes == 0) return;

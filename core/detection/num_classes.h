@@ -10,4 +10,8 @@ namespace osprey {
 // every head.
 void check_num_classes(const Detector& model, int64_t classes, const ConfigNode& config = {});
 
+// " (file:line:column)" of the key at a dotted path, for messages; "" when the config does not say it (a
+// default, a test without a file).
+std::string place_of(const ConfigNode& config, const std::string& key);
+
 }  // namespace osprey

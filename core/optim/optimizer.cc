@@ -22,8 +22,7 @@ std::pair<std::string, std::string> split_key(const std::string& entry) {
 }  // namespace
 
 Optimizer::Optimizer(const ConfigNode& cfg, double default_weight_decay) {
-  base_lr_ = cfg.get<double>("lr");
-  if (!(base_lr_ >= 0 && std::isfinite(base_lr_))) cfg["lr"].fail("must be finite and >= 0");
+  base_lr_ = cfg.get<double>("lr", non_negative());
   base_weight_decay_ = cfg.get("weight_decay", default_weight_decay, non_negative());
 }
 

@@ -20,17 +20,18 @@ struct ParamwiseRules {
   double bias_lr, bias_decay, norm_decay, dwconv_decay, dcn_offset_lr;
 
   explicit ParamwiseRules(const ConfigNode& cfg)
-      : bias_lr(cfg.get("bias_lr_mult", 1.0)),
-        bias_decay(cfg.get("bias_decay_mult", 1.0)),
-        norm_decay(cfg.get("norm_decay_mult", 1.0)),
-        dwconv_decay(cfg.get("dwconv_decay_mult", 1.0)),
-        dcn_offset_lr(cfg.get("dcn_offset_lr_mult", 1.0)) {
+      : bias_lr(cfg.get("bias_lr_mult", 1.0, non_negative())),
+        bias_decay(cfg.get("bias_decay_mult", 1.0, non_negative())),
+        norm_decay(cfg.get("norm_decay_mult", 1.0, non_negative())),
+        dwconv_decay(cfg.get("dwconv_decay_mult", 1.0, non_negative())),
+        dcn_offset_lr(cfg.get("dcn_offset_lr_mult", 1.0, non_negative())) {
     cfg.get("bypass_duplicate", false);  // a parameter has one owner here: there are no duplicates
     const ConfigNode custom = cfg.find("custom_keys");
     if (custom.is_null()) return;
     for (const std::string& pattern : custom.keys()) {
       const ConfigNode rule = custom[pattern];
-      custom_keys.push_back({pattern, {rule.get("lr_mult", 1.0), rule.get("decay_mult", 1.0)}});
+      custom_keys.push_back(
+          {pattern, {rule.get("lr_mult", 1.0, non_negative()), rule.get("decay_mult", 1.0, non_negative())}});
     }
     std::sort(custom_keys.begin(), custom_keys.end(), [](const CustomKey& a, const CustomKey& b) {
       return a.pattern.size() != b.pattern.size() ? a.pattern.size() > b.pattern.size()

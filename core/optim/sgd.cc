@@ -12,8 +12,8 @@ class SGD final : public Optimizer {
  public:
   explicit SGD(const ConfigNode& cfg)
       : Optimizer(cfg, /*default_weight_decay=*/0),
-        momentum_(cfg.get("momentum", 0.0, non_negative())),
-        dampening_(cfg.get("dampening", 0.0)),
+        momentum_(cfg.get("momentum", 0.0, between(0, 1))),
+        dampening_(cfg.get("dampening", 0.0, between(0, 1))),
         nesterov_(cfg.get("nesterov", false)) {
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
       cfg["nesterov"].fail("Nesterov momentum requires a momentum and zero dampening");

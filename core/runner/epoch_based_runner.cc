@@ -8,9 +8,7 @@ namespace {
 class EpochBasedRunner final : public Runner {
  public:
   explicit EpochBasedRunner(const ConfigNode& cfg)
-      : Runner(cfg), max_epochs_(cfg.get("max_epochs", int64_t{0}, non_negative())) {
-    if (max_epochs_ == 0) cfg["max_epochs"].fail("must be > 0");
-  }
+      : Runner(cfg), max_epochs_(cfg.get<int64_t>("max_epochs", positive())) {}
 
   int64_t max_epochs() const override { return max_epochs_; }
   int64_t max_iters() const override { return max_epochs_ * epoch_length_; }

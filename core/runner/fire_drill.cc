@@ -21,7 +21,7 @@ FireDrill::FireDrill(const ConfigNode& debug) {
     const ConfigNode value = item.find("value");
     faults_.push_back({item.get<std::string>("at"),
                        item.choice("phase", "backward", {"forward", "backward"}) == "backward",
-                       item.get<int64_t>("iter"),
+                       item.get<int64_t>("iter", non_negative()),
                        value.is_null() ? std::numeric_limits<double>::infinity() : value.as<double>(),
                        str_cat("debug.inject[", faults_.size(), "]")});
   }

@@ -8,9 +8,7 @@ namespace {
 class IterBasedRunner final : public Runner {
  public:
   explicit IterBasedRunner(const ConfigNode& cfg)
-      : Runner(cfg), max_iters_(cfg.get("max_iters", int64_t{0}, non_negative())) {
-    if (max_iters_ == 0) cfg["max_iters"].fail("must be > 0");
-  }
+      : Runner(cfg), max_iters_(cfg.get<int64_t>("max_iters", positive())) {}
 
   int64_t max_epochs() const override { return 0; }
   int64_t max_iters() const override { return max_iters_; }

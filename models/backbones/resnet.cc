@@ -35,7 +35,7 @@ Depth read_depth(const ConfigNode& cfg) {
 std::vector<int64_t> read_per_stage(const ConfigNode& cfg, const std::string& key,
                                     std::vector<int64_t> fallback, int64_t num_stages) {
   fallback.resize(num_stages);
-  const auto values = cfg.get(key, fallback);
+  const auto values = cfg.get(key, fallback, positive());
   if (static_cast<int64_t>(values.size()) == num_stages) return values;
   cfg[key].fail(
       str_cat(key, " needs one number for each of the ", num_stages, " stages, got ", values.size()));
@@ -44,7 +44,7 @@ std::vector<int64_t> read_per_stage(const ConfigNode& cfg, const std::string& ke
 std::vector<int64_t> read_out_indices(const ConfigNode& cfg, int64_t num_stages) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < num_stages; ++i) all.push_back(i);
-  const auto indices = cfg.get("out_indices", all);
+  const auto indices = cfg.get("out_indices", all, non_negative());
   for (const int64_t index : indices) {
     if (index >= 0 && index < num_stages) continue;
     cfg["out_indices"].fail(str_cat("there is no stage ", index, "; stages are 0..", num_stages - 1));
@@ -120,9 +120,9 @@ ResNet::Variant ResNet::Variant::for_detectors() const {
 ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
     : zero_init_residual_(cfg.get("zero_init_residual", true)),
       norm_eval_(cfg.get("norm_eval", true)),
-      frozen_stages_(cfg.get("frozen_stages", int64_t{-1})) {
+      frozen_stages_(cfg.get("frozen_stages", int64_t{-1}, at_least(-1))) {
   ResBlockSpec spec;
-  spec.base_channels = cfg.get("base_channels", int64_t{64});
+  spec.base_channels = cfg.get("base_channels", int64_t{64}, positive());
   spec.groups = variant.groups;
   spec.base_width = variant.base_width;
   spec.caffe_style = cfg.choice("style", "pytorch", {"pytorch", "caffe"}) == "caffe";
@@ -131,8 +131,8 @@ ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
   spec.conv_cfg = cfg.find("conv_cfg");
   spec.norm_cfg = cfg.find("norm_cfg");
 
-  const int64_t stem_channels = cfg.get("stem_channels", spec.base_channels);
-  add_stem(cfg, variant.deep_stem, cfg.get("in_channels", int64_t{3}), stem_channels);
+  const int64_t stem_channels = cfg.get("stem_channels", spec.base_channels, positive());
+  add_stem(cfg, variant.deep_stem, cfg.get("in_channels", int64_t{3}, positive()), stem_channels);
   spec.in_channels = stem_channels;
   add_stages(cfg, spec, variant.detectors);
   freeze_stages(/*gradients_too=*/true);

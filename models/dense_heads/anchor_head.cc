@@ -42,8 +42,8 @@ Tensor probabilities(const Tensor& cls_score, bool use_sigmoid) {
 }  // namespace
 
 AnchorHead::AnchorHead(const ConfigNode& cfg, int64_t num_classes, Role role)
-    : in_channels_(cfg.get<int64_t>("in_channels")),
-      feat_channels_(cfg.get("feat_channels", int64_t{256})),
+    : in_channels_(cfg.get<int64_t>("in_channels", positive())),
+      feat_channels_(cfg.get("feat_channels", int64_t{256}, positive())),
       num_classes_(num_classes),
       anchor_generator_(build<AnchorGeneratorBase>(find_or(cfg, "anchor_generator", kAnchorGenerator))),
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),

@@ -58,8 +58,8 @@ AnchorTargetMaker::AnchorTargetMaker(const ConfigNode& train_cfg, int64_t num_cl
       num_classes_(num_classes),
       sampling_(sampling && !train_cfg.find("sampler").is_null()),
       reg_decoded_bbox_(reg_decoded_bbox),
-      allowed_border_(train_cfg.get("allowed_border", int64_t{-1})),
-      pos_weight_(train_cfg.get("pos_weight", -1.0f)) {
+      allowed_border_(train_cfg.get("allowed_border", int64_t{-1}, at_least(-1))),
+      pos_weight_(train_cfg.get("pos_weight", -1.0f, at_least(-1))) {
   sampler_ = build<BBoxSampler>(sampling_ ? train_cfg["sampler"] : parse_config("type: PseudoSampler"));
   if (pos_weight_ <= 0) pos_weight_ = 1;
   train_cfg.get("debug", false);  // the reference reads it nowhere

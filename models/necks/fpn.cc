@@ -8,8 +8,8 @@
 namespace osprey {
 
 FPN::FPN(const ConfigNode& cfg)
-    : in_channels_(cfg.get<std::vector<int64_t>>("in_channels")),
-      out_channels_(cfg.get<int64_t>("out_channels")),
+    : in_channels_(cfg.get<std::vector<int64_t>>("in_channels", positive())),
+      out_channels_(cfg.get<int64_t>("out_channels", positive())),
       relu_before_extra_convs_(cfg.get("relu_before_extra_convs", false)) {
   read_levels(cfg);
   read_upsample(cfg);
@@ -20,7 +20,7 @@ FPN::FPN(const ConfigNode& cfg)
 
 void FPN::read_levels(const ConfigNode& cfg) {
   const int64_t num_ins = static_cast<int64_t>(in_channels_.size());
-  const int64_t num_outs = cfg.get<int64_t>("num_outs");
+  const int64_t num_outs = cfg.get<int64_t>("num_outs", positive());
   const int64_t start = cfg.get("start_level", int64_t{0});
   const int64_t end = cfg.get("end_level", int64_t{-1});
   if (start < 0 || start >= num_ins) {
@@ -60,7 +60,7 @@ void FPN::read_upsample(const ConfigNode& cfg) {
   if (upsample_cfg.is_null()) return;
   bilinear_ = upsample_cfg.choice("mode", "nearest", {"nearest", "bilinear"}) == "bilinear";
   align_corners_ = upsample_cfg.get("align_corners", false);
-  scale_factor_ = upsample_cfg.get("scale_factor", int64_t{0});
+  scale_factor_ = upsample_cfg.get("scale_factor", int64_t{0}, non_negative());
 }
 
 void FPN::add_convs(const ConfigNode& cfg) {

@@ -35,8 +35,8 @@ Tensor without_ground_truths(const Tensor& boxes, const Tensor& pos_is_gt) {
 
 CascadeRoIHead::CascadeRoIHead(const ConfigNode& cfg)
     : RoITestMixin(cfg),
-      num_stages_(static_cast<size_t>(cfg.get<int64_t>("num_stages"))),
-      stage_loss_weights_(cfg.get<std::vector<double>>("stage_loss_weights")) {
+      num_stages_(static_cast<size_t>(cfg.get<int64_t>("num_stages", positive()))),
+      stage_loss_weights_(cfg.get<std::vector<double>>("stage_loss_weights", non_negative())) {
   if (stage_loss_weights_.size() != num_stages_) {
     cfg["stage_loss_weights"].fail(str_cat("needs one weight for each of the ", num_stages_, " stages"));
   }

@@ -8,23 +8,23 @@ namespace osprey {
 RCNNTrainCfg::RCNNTrainCfg(const ConfigNode& cfg)
     : assigner(build<BBoxAssigner>(cfg["assigner"])),
       sampler(build<BBoxSampler>(cfg["sampler"])),
-      pos_weight(cfg.get("pos_weight", -1.0f)) {
+      pos_weight(cfg.get("pos_weight", -1.0f, at_least(-1))) {
   if (pos_weight <= 0) pos_weight = 1;
   const ConfigNode size = cfg.find("mask_size");
   if (size.is_list()) {
-    const auto pair = size.as<std::vector<int64_t>>();
+    const auto pair = size.as<std::vector<int64_t>>(positive());
     if (pair.size() != 2) size.fail("mask_size must be one number or [h, w]");
     mask_size = {pair[0], pair[1]};
   } else if (!size.is_null()) {
-    mask_size.fill(size.as<int64_t>());
+    mask_size.fill(size.as<int64_t>(positive()));
   }
   cfg.get("debug", false);  // the reference reads it nowhere
 }
 
 RCNNTestCfg::RCNNTestCfg(const ConfigNode& cfg)
-    : score_thr(cfg.get<double>("score_thr")),
+    : score_thr(cfg.get<double>("score_thr", between(0, 1))),
       nms(NmsConfig::from(cfg["nms"])),
-      max_per_img(cfg.get<int64_t>("max_per_img")),
+      max_per_img(cfg.get<int64_t>("max_per_img", at_least(-1))),
       mask_thr_binary(cfg.get("mask_thr_binary", 0.5, between(0, 1))) {}
 
 SamplingResults assign_and_sample(const RCNNTrainCfg& cfg, const Tensors& proposals, const Batch& batch,

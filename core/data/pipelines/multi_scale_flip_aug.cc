@@ -25,12 +25,9 @@ class MultiScaleFlipAug final : public Transform {
     if (!img_scale.is_null()) {
       img_scales_ = read_img_scales(img_scale);
     } else if (scale_factor.is_list()) {
-      scale_factors_ = scale_factor.as<std::vector<double>>();
+      scale_factors_ = scale_factor.as<std::vector<double>>(positive());
     } else {
-      scale_factors_ = {scale_factor.as<double>()};
-    }
-    for (const double factor : scale_factors_) {
-      if (!(factor > 0)) scale_factor.fail("factors must be > 0");
+      scale_factors_ = {scale_factor.as<double>(positive())};
     }
     const std::vector<std::string> directions = read_flip_directions(cfg, "flip_direction");
     if (cfg.get("flip", false)) {

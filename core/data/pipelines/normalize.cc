@@ -7,8 +7,8 @@ namespace {
 
 using Channels = std::array<float, 3>;
 
-Channels read_channels(const ConfigNode& cfg, const std::string& key) {
-  const auto values = cfg.get<std::vector<float>>(key);
+Channels read_channels(const ConfigNode& cfg, const std::string& key, const Constraint& constraint) {
+  const auto values = cfg.get<std::vector<float>>(key, constraint);
   if (values.size() != 3) cfg[key].fail(str_cat("needs 3 values, one per channel, got ", values.size()));
   return {values[0], values[1], values[2]};
 }
@@ -18,12 +18,9 @@ Channels read_channels(const ConfigNode& cfg, const std::string& key) {
 class Normalize final : public Transform {
  public:
   explicit Normalize(const ConfigNode& cfg)
-      : mean_(read_channels(cfg, "mean")), to_rgb_(cfg.get("to_rgb", true)) {
-    const Channels std = read_channels(cfg, "std");
-    for (int c = 0; c < 3; ++c) {
-      if (!(std[c] > 0)) cfg["std"].fail(str_cat("must be > 0, got ", std[c]));
-      inverse_std_[c] = 1 / static_cast<double>(std[c]);
-    }
+      : mean_(read_channels(cfg, "mean", finite())), to_rgb_(cfg.get("to_rgb", true)) {
+    const Channels std = read_channels(cfg, "std", positive());
+    for (int c = 0; c < 3; ++c) inverse_std_[c] = 1 / static_cast<double>(std[c]);
   }
 
   bool apply(Sample& sample, CounterRng&) const override {

@@ -43,11 +43,11 @@ class Pad final : public Transform {
   void read_pad_val(const ConfigNode& cfg) {
     const ConfigNode value = cfg.find("pad_val");
     if (value.is_map()) {
-      img_value_ = value.get("img", 0.0);
+      img_value_ = value.get("img", 0.0, finite());
       seg_value_ = value.get("seg", 255.0, between(0, 255));
       if (value.get("masks", 0.0) != 0) value["masks"].fail("masks can be padded with 0 only");
     } else {
-      img_value_ = cfg.get("pad_val", 0.0);
+      img_value_ = cfg.get("pad_val", 0.0, finite());
     }
   }
 

@@ -16,7 +16,7 @@ namespace {
 class RandomCrop final : public Transform {
  public:
   explicit RandomCrop(const ConfigNode& cfg)
-      : crop_size_(cfg.get<std::vector<double>>("crop_size")),
+      : crop_size_(cfg.get<std::vector<double>>("crop_size", positive())),
         crop_type_(cfg.choice("crop_type", "absolute",
                               {"absolute", "absolute_range", "relative", "relative_range"})),
         allow_negative_crop_(cfg.get("allow_negative_crop", false)),

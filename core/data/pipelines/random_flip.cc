@@ -33,16 +33,13 @@ class RandomFlip final : public Transform {
   void read_ratios(const ConfigNode& cfg) {
     const ConfigNode node = cfg.find("flip_ratio");
     if (node.is_list()) {
-      ratios_ = node.as<std::vector<double>>();
+      ratios_ = node.as<std::vector<double>>(between(0, 1));
       if (ratios_.size() != directions_.size()) {
         node.fail(str_cat("has ", ratios_.size(), " ratios for ", directions_.size(), " directions"));
       }
     } else {
       const double ratio = cfg.get("flip_ratio", 0.0, between(0, 1));
       ratios_.assign(directions_.size(), ratio / static_cast<double>(directions_.size()));
-    }
-    for (const double ratio : ratios_) {
-      if (!(ratio >= 0)) node.fail("ratios must be >= 0");
     }
     if (std::accumulate(ratios_.begin(), ratios_.end(), 0.0) > 1 + 1e-9)
       node.fail("ratios add up to more than 1");

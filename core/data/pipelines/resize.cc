@@ -56,7 +56,7 @@ class Resize final : public Transform {
     const std::string mode = cfg.choice("multiscale_mode", "range", {"range", "value"});
     const ConfigNode ratio = cfg.find("ratio_range");
     if (!ratio.is_null()) {
-      const auto range = ratio.as<std::vector<double>>();
+      const auto range = ratio.as<std::vector<double>>(positive());
       if (range.size() != 2 || range[0] <= 0 || range[1] < range[0]) {
         ratio.fail("must be two factors, 0 < low <= high, e.g. [0.8, 1.2]");
       }

@@ -23,8 +23,8 @@ constexpr char kLossBBox[] = "{type: SmoothL1Loss, beta: 1.0, loss_weight: 1.0}"
 
 // The pooled feature that a BBoxHead without further layers looks at.
 Shape pooled_shape(const ConfigNode& cfg) {
-  const int64_t channels = cfg.get("in_channels", int64_t{256});
-  const int64_t size = cfg.get("with_avg_pool", false) ? 1 : cfg.get("roi_feat_size", int64_t{7});
+  const int64_t channels = cfg.get("in_channels", int64_t{256}, positive());
+  const int64_t size = cfg.get("with_avg_pool", false) ? 1 : cfg.get("roi_feat_size", int64_t{7}, positive());
   return {size, size, channels};
 }
 
@@ -38,8 +38,8 @@ BBoxHead::BBoxHead(const ConfigNode& cfg) : BBoxHead(cfg, pooled_shape(cfg), poo
 
 BBoxHead::BBoxHead(const ConfigNode& cfg, const Shape& cls_in, const Shape& reg_in)
     : with_avg_pool_(cfg.get("with_avg_pool", false)),
-      roi_feat_size_(cfg.get("roi_feat_size", int64_t{7})),
-      num_classes_(cfg.get("num_classes", int64_t{80})),
+      roi_feat_size_(cfg.get("roi_feat_size", int64_t{7}, positive())),
+      num_classes_(cfg.get("num_classes", int64_t{80}, positive())),
       reg_class_agnostic_(cfg.get("reg_class_agnostic", false)),
       reg_decoded_bbox_(cfg.get("reg_decoded_bbox", false)),
       bbox_coder_(build<BBoxCoder>(find_or(cfg, "bbox_coder", kBBoxCoder))),

@@ -22,12 +22,12 @@ struct ConvFCBBoxHead::Plan {
 
   Plan(const ConfigNode& cfg, const Counts& counts)
       : counts(counts),
-        conv_out_channels(cfg.get("conv_out_channels", int64_t{256})),
-        fc_out_channels(cfg.get("fc_out_channels", int64_t{1024})),
+        conv_out_channels(cfg.get("conv_out_channels", int64_t{256}, positive())),
+        fc_out_channels(cfg.get("fc_out_channels", int64_t{1024}, positive())),
         with_avg_pool(cfg.get("with_avg_pool", false)),
         conv(ConvModuleCfg::from(cfg)) {
-    const int64_t size = cfg.get("roi_feat_size", int64_t{7});
-    roi_feat = {size, size, cfg.get("in_channels", int64_t{256})};
+    const int64_t size = cfg.get("roi_feat_size", int64_t{7}, positive());
+    roi_feat = {size, size, cfg.get("in_channels", int64_t{256}, positive())};
     if (counts.shared_fcs > 0 && (counts.cls_convs > 0 || counts.reg_convs > 0)) {
       cfg.fail(
           "convolutions cannot follow linear layers: with num_shared_fcs > 0, num_cls_convs and "

@@ -8,7 +8,7 @@
 namespace osprey {
 
 FCNMaskHead::FCNMaskHead(const ConfigNode& cfg)
-    : MaskHead(cfg), conv_out_channels_(cfg.get("conv_out_channels", int64_t{256})) {
+    : MaskHead(cfg), conv_out_channels_(cfg.get("conv_out_channels", int64_t{256}, positive())) {
   const ConfigNode upsample_cfg = find_or(cfg, "upsample_cfg", "{type: deconv, scale_factor: 2}");
   const std::string method = upsample_cfg.find("type").is_null()
                                  ? "none"
@@ -17,13 +17,13 @@ FCNMaskHead::FCNMaskHead(const ConfigNode& cfg)
                      : method == "nearest"  ? Upsample::kNearest
                      : method == "bilinear" ? Upsample::kBilinear
                                             : Upsample::kNone;
-  scale_factor_ = upsample_cfg.get("scale_factor", int64_t{2});
+  scale_factor_ = upsample_cfg.get("scale_factor", int64_t{2}, positive());
 
   const int64_t num_convs = cfg.get("num_convs", int64_t{4}, non_negative());
-  const int64_t kernel = cfg.get("conv_kernel_size", int64_t{3});
+  const int64_t kernel = cfg.get("conv_kernel_size", int64_t{3}, positive());
   const ConvModuleCfg conv = ConvModuleCfg::from(cfg);
   cfg.get("roi_feat_size", int64_t{14});  // the reference keeps it without using it
-  int64_t channels = cfg.get("in_channels", int64_t{256});
+  int64_t channels = cfg.get("in_channels", int64_t{256}, positive());
   convs_ = add_child("convs", std::make_unique<ModuleList<ConvModule>>());
   for (int64_t i = 0; i < num_convs; ++i) {
     convs_->append(std::make_unique<ConvModule>(channels, conv_out_channels_, kernel,

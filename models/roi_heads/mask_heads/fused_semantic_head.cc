@@ -14,16 +14,16 @@ namespace osprey {
 OSPREY_DEFINE_REGISTRY(SemanticHead, "semantic head");
 
 FusedSemanticHead::FusedSemanticHead(const ConfigNode& cfg)
-    : num_ins_(static_cast<size_t>(cfg.get<int64_t>("num_ins"))),
-      fusion_level_(static_cast<size_t>(cfg.get<int64_t>("fusion_level"))),
-      num_classes_(cfg.get("num_classes", int64_t{183})),
-      ignore_label_(cfg.get("ignore_label", int64_t{255})),
-      loss_weight_(cfg.get("loss_weight", 0.2)) {
+    : num_ins_(static_cast<size_t>(cfg.get<int64_t>("num_ins", positive()))),
+      fusion_level_(static_cast<size_t>(cfg.get<int64_t>("fusion_level", non_negative()))),
+      num_classes_(cfg.get("num_classes", int64_t{183}, positive())),
+      ignore_label_(cfg.get("ignore_label", int64_t{255}, between(-1, 255))),
+      loss_weight_(cfg.get("loss_weight", 0.2, non_negative())) {
   if (fusion_level_ >= num_ins_) {
     cfg["fusion_level"].fail(str_cat("fusion_level must be in 0..", num_ins_ - 1));
   }
-  const int64_t in_channels = cfg.get("in_channels", int64_t{256});
-  const int64_t out_channels = cfg.get("conv_out_channels", int64_t{256});
+  const int64_t in_channels = cfg.get("in_channels", int64_t{256}, positive());
+  const int64_t out_channels = cfg.get("conv_out_channels", int64_t{256}, positive());
   const int64_t num_convs = cfg.get("num_convs", int64_t{4}, non_negative());
   const ConvModuleCfg conv = ConvModuleCfg::from(cfg);
 

@@ -27,6 +27,8 @@ class FusedSemanticHead final : public SemanticHead {
   Outputs forward(const Variables& feats) const override;
   Variable loss(const Variable& mask_pred, const Tensor& labels) const override;
   void init_weights(uint64_t seed) override;
+  int64_t num_classes() const override { return num_classes_; }
+  int64_t ignore_label() const override { return ignore_label_; }
 
  private:
   Tensor checked_labels(const Tensor& labels, int64_t* counted) const;

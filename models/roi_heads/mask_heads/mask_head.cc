@@ -40,7 +40,7 @@ struct Positives {
 }  // namespace
 
 MaskHead::MaskHead(const ConfigNode& cfg)
-    : num_classes_(cfg.get("num_classes", int64_t{80})),
+    : num_classes_(cfg.get("num_classes", int64_t{80}, positive())),
       class_agnostic_(cfg.get("class_agnostic", false)),
       loss_mask_(add_child("loss_mask", build<Loss>(find_or(cfg, "loss_mask", kLossMask)))) {}
 

@@ -9,8 +9,11 @@ namespace {
 
 // One number for a square, or [h, w].
 std::array<int64_t, 2> read_size(const ConfigNode& cfg, const std::string& key) {
-  if (!cfg[key].is_list()) return {cfg.get<int64_t>(key), cfg.get<int64_t>(key)};
-  const auto size = cfg.get<std::vector<int64_t>>(key);
+  if (!cfg[key].is_list()) {
+    const auto side = cfg.get<int64_t>(key, positive());
+    return {side, side};
+  }
+  const auto size = cfg.get<std::vector<int64_t>>(key, positive());
   if (size.size() != 2) cfg[key].fail(str_cat(key, " must be one number or [h, w]"));
   return {size[0], size[1]};
 }
@@ -21,7 +24,7 @@ RoIAlignParams read_roi_layer(const ConfigNode& cfg) {
   RoIAlignParams params;
   params.out_h = h;
   params.out_w = w;
-  params.sampling_ratio = cfg.get("sampling_ratio", int64_t{0});
+  params.sampling_ratio = cfg.get("sampling_ratio", int64_t{0}, at_least(-1));
   params.aligned = cfg.get("aligned", true);
   params.max_pool = cfg.choice("pool_mode", "avg", {"avg", "max"}) == "max";
   return params;
@@ -30,9 +33,10 @@ RoIAlignParams read_roi_layer(const ConfigNode& cfg) {
 }  // namespace
 
 SingleRoIExtractor::SingleRoIExtractor(const ConfigNode& cfg)
-    : out_channels_(cfg.get<int64_t>("out_channels")), finest_scale_(cfg.get("finest_scale", 56.0f)) {
+    : out_channels_(cfg.get<int64_t>("out_channels", positive())),
+      finest_scale_(cfg.get("finest_scale", 56.0f, positive())) {
   const RoIAlignParams layer = read_roi_layer(cfg["roi_layer"]);
-  for (const int64_t stride : cfg.get<std::vector<int64_t>>("featmap_strides")) {
+  for (const int64_t stride : cfg.get<std::vector<int64_t>>("featmap_strides", positive())) {
     roi_layers_.push_back(layer);
     roi_layers_.back().spatial_scale = 1.0 / static_cast<double>(stride);
   }
