@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -39,6 +40,19 @@ class YamlParser {
   std::multimap<std::pair<int, int>, std::pair<YAML::Node, ValuePtr>> seen_;
 };
 
+// What YAML's own message does not tell: a bare ${key} opens a map inside {...} and [...].
+std::string reference_hint(const std::string& text, const YAML::Mark& mark) {
+  const std::vector<std::string> lines = split(text, '\n');
+  const auto line = static_cast<size_t>(std::max(mark.line, 0));
+  for (const size_t i : {line, line == 0 ? line : line - 1}) {
+    const size_t start = i < lines.size() ? lines[i].find("${") : std::string::npos;
+    if (start == std::string::npos || lines[i].find_first_of("{[") >= start) continue;
+    const std::string reference = lines[i].substr(start, lines[i].find('}', start) + 1 - start);
+    return ". Inside {...} and [...] a reference needs quotes: '" + reference + "'";
+  }
+  return "";
+}
+
 ConfigOrigin YamlParser::at(const YAML::Mark& mark) const {
   if (fixed_ || mark.line < 0) return {name_, 0, 0};
   return {name_, mark.line + 1, mark.column + 1};
@@ -49,7 +63,7 @@ ValuePtr YamlParser::parse(const std::string& text, const std::string& path) {
   try {
     documents = YAML::LoadAll(text);
   } catch (const YAML::Exception& error) {
-    fail_at(at(error.mark), path, error.msg);
+    fail_at(at(error.mark), path, error.msg + reference_hint(text, error.mark));
   }
   if (documents.size() > 1)
     fail_at(at(documents[1].Mark()), path, "a config is one YAML document, this is a second one");

@@ -128,6 +128,21 @@ TEST_F(WrongConfig, BrokenYaml) {
   EXPECT_EQ(load("optimizer:\n\tlr: 1\n").substr(0, 9), "x.yaml:3:");
 }
 
+TEST_F(WrongConfig, AReferenceInAFlowCollectionNeedsQuotes) {
+  EXPECT_EQ(
+      load("model: {bbox_head: ${heads}}\n"),
+      "x.yaml:2:28: end of map flow not found. Inside {...} and [...] a reference needs quotes: '${heads}'");
+  EXPECT_NE(load("model:\n  bbox_head: [1, ${heads}]\n").find("needs quotes: '${heads}'"), std::string::npos);
+}
+
+TEST_F(WrongConfig, HintsKeepMostOfAShortWord) {
+  EXPECT_EQ(load("optimizer: {x: 1}\n"),
+            "x.yaml:2:13: optimizer.x: unknown key of SGD, which reads lr, momentum, type");
+  EXPECT_EQ(
+      load("optimizer: {lrr: 1}\n"),
+      "x.yaml:2:13: optimizer.lrr: unknown key of SGD, which reads lr, momentum, type. Did you mean 'lr'?");
+}
+
 TEST_F(WrongConfig, TheFaultyLineIsShown) {
   const std::string message = load("optimizer:\n  momentun: 0.9\n");
   EXPECT_EQ(with_source_lines(message), message + "\n    3 |   momentun: 0.9");
