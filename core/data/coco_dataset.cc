@@ -18,9 +18,17 @@ namespace fs = std::filesystem;
 constexpr int64_t kMinSide = 32;         // pixels, mmdetection's _filter_imgs
 constexpr size_t kReportedInvalid = 10;  // annotations listed one by one
 
-constexpr char kWhereDataIs[] =
-    "; put the data set there, or say where it is: --cfg-options data_root=DIR when the config has one, else "
-    "this key";
+// The override that moves a path: data_root where the path is made from it, else the path's own key.
+std::string where_data_is(const ConfigNode& cfg, const char* key) {
+  std::string override_ = cfg[key].path() + "=PATH";
+  const std::string path = cfg.get<std::string>(key);
+  if (!cfg.get("data_root", "").empty() && !fs::path(path).is_absolute())
+    override_ = cfg["data_root"].path() + "=DIR";
+  for (const ConfigSource& source : cfg[key].references()) {
+    if (source.text == "data_root" || ends_with(source.text, ".data_root")) override_ = source.text + "=DIR";
+  }
+  return "; put the data set there, or say where it is: --cfg-options " + override_;
+}
 
 // Relative paths are below data_root.
 std::string below_data_root(const ConfigNode& cfg, const std::string& path) {
@@ -32,7 +40,7 @@ std::string below_data_root(const ConfigNode& cfg, const std::string& path) {
 std::string find_ann_file(const ConfigNode& cfg) {
   const std::string path = below_data_root(cfg, cfg.get<std::string>("ann_file"));
   if (!fs::is_regular_file(path))
-    cfg["ann_file"].fail(str_cat("there is no file '", path, "'", kWhereDataIs));
+    cfg["ann_file"].fail(str_cat("there is no file '", path, "'", where_data_is(cfg, "ann_file")));
   return path;
 }
 
@@ -109,7 +117,8 @@ void CocoDataset::choose_images(const ConfigNode& cfg) {
 
 void CocoDataset::check_folders(const ConfigNode& cfg) const {
   if (!img_prefix_.empty() && !fs::is_directory(img_prefix_)) {
-    cfg["img_prefix"].fail(str_cat("there is no folder '", img_prefix_, "'", kWhereDataIs));
+    cfg["img_prefix"].fail(
+        str_cat("there is no folder '", img_prefix_, "'", where_data_is(cfg, "img_prefix")));
   }
   if (!pipeline_produces("gt_semantic_seg")) return;
   constexpr char kTwoWaysOut[] =

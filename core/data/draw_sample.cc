@@ -1,5 +1,6 @@
 #include "core/data/draw_sample.h"
 
+#include <algorithm>
 #include <opencv2/imgproc.hpp>
 
 #include "core/mask/instance_mask.h"
@@ -33,6 +34,20 @@ void outline(const BBox& box, const cv::Scalar& color, cv::Mat& image) {
   cv::rectangle(image, corner(box[0], box[1]), corner(box[2], box[3]), color, 1);
 }
 
+// Above the box's upper left corner, where there is room, else just inside; moved into the image. The dark
+// rim keeps it readable on any ground.
+void name(const std::string& text, const BBox& box, const cv::Scalar& color, cv::Mat& image) {
+  constexpr double kFontScale = 0.45;
+  int below = 0;
+  const cv::Size size = cv::getTextSize(text, cv::FONT_HERSHEY_SIMPLEX, kFontScale, 1, &below);
+  const int height = size.height + below;
+  const int top = cvRound(box[1]);
+  const int y = top >= height ? top - below : std::min(top + size.height + 2, image.rows - below);
+  const int x = std::clamp(cvRound(box[0]), 0, std::max(0, image.cols - size.width));
+  for (const auto& [ink, width] : {std::pair{cv::Scalar::all(0), 3}, std::pair{color, 1}})
+    cv::putText(image, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kFontScale, ink, width, cv::LINE_AA);
+}
+
 }  // namespace
 
 cv::Mat draw_sample(const Sample& sample, const std::vector<std::string>& classes) {
@@ -46,11 +61,25 @@ cv::Mat draw_sample(const Sample& sample, const std::vector<std::string>& classe
     const int64_t label = sample.gt_labels.empty() ? 0 : sample.gt_labels[i];
     const BBox& box = sample.gt_bboxes[i];
     outline(box, color_of(label), image);
-    if (sample.gt_labels.empty()) continue;
-    cv::putText(image, classes.at(label), cv::Point(cvRound(box[0]) + 2, cvRound(box[1]) + 11),
-                cv::FONT_HERSHEY_SIMPLEX, 0.4, color_of(label), 1, cv::LINE_AA);
+    if (!sample.gt_labels.empty()) name(classes.at(label), box, color_of(label), image);
   }
   return image;
+}
+
+Sample enlarged_for_drawing(const Sample& sample) {
+  constexpr int kShortSide = 480;
+  const int short_side = std::min(sample.img.rows, sample.img.cols);
+  if (short_side == 0 || short_side >= kShortSide) return sample;
+  const int factor = (kShortSide + short_side - 1) / short_side;
+  Sample large = sample;
+  cv::resize(sample.img, large.img, {}, factor, factor, cv::INTER_NEAREST);
+  for (std::vector<BBox>* boxes : {&large.gt_bboxes, &large.gt_bboxes_ignore}) {
+    for (BBox& box : *boxes) {
+      for (float& edge : box) edge *= static_cast<float>(factor);
+    }
+  }
+  for (InstanceMask& mask : large.gt_masks) mask = resize(mask, mask.h * factor, mask.w * factor);
+  return large;
 }
 
 }  // namespace osprey

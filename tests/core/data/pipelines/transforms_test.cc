@@ -332,6 +332,17 @@ TEST(DrawSample, MarksMasksAndBoxes) {
   EXPECT_EQ(drawn.at<cv::Vec3b>(38, 70), sample.img.at<cv::Vec3b>(38, 70));
 }
 
+TEST(DrawSample, ASmallImageIsEnlargedAsAWhole) {
+  const Sample sample = annotated(80, 40);
+  const Sample large = enlarged_for_drawing(sample);
+  EXPECT_EQ(large.img.size(), cv::Size(80 * 12, 40 * 12));
+  EXPECT_EQ(large.img.at<cv::Vec3b>(13, 25), sample.img.at<cv::Vec3b>(1, 2));
+  ASSERT_EQ(large.gt_bboxes.size(), sample.gt_bboxes.size());
+  EXPECT_EQ(large.gt_bboxes[0][2], 12 * sample.gt_bboxes[0][2]);
+  EXPECT_EQ(large.gt_masks.at(0).w, 80 * 12);
+  EXPECT_EQ(enlarged_for_drawing(large).img.size(), large.img.size());
+}
+
 TEST(LoadImageFromFile, TheEndOfAThumbnailIsNotTheEndOfTheImage) {
   const std::vector<uint8_t> head = {0xFF, 0xD8, 0xFF, 0xE1, 0x00,
                                      0x06, 0xFF, 0xD8, 0xFF, 0xD9};  // APP1 holds a JPEG
