@@ -26,10 +26,18 @@ void sleep_at_barriers(char** argv) {
   execv(self.c_str(), argv);  // comes back only when it failed; then the program is merely slower
 }
 
+// "bazel-bin/tools/train_main" is started as tools/train.
+std::string launcher_of(const std::string& binary) {
+  std::string name = std::filesystem::path(binary).filename().string();
+  if (ends_with(name, "_main")) name.resize(name.size() - 5);
+  return "tools/" + name;
+}
+
 }  // namespace
 
 int run_tool(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
   sleep_at_barriers(argv);
+  app.name(launcher_of(argv[0]));
   try {
     app.parse(argc, argv);
     body();

@@ -1,9 +1,12 @@
-// Prints the config that a run would use, or where one of its values comes from.
+// Prints the config that a run would use, where one of its values comes from, or what a type can be given.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 
 #include "core/config/config.h"
 #include "tools/command_line.h"
+#include "tools/plugins/plugins.h"
+#include "tools/schema.h"
 
 namespace osprey {
 namespace {
@@ -24,23 +27,48 @@ void print_why(const ConfigNode& node) {
   }
 }
 
+struct Arguments {
+  std::string config, key, type;
+  std::vector<std::string> overrides;
+  bool schema = false;
+};
+
+// The launcher says where the sources are.
+std::string source_root() {
+  const char* root = std::getenv("OSPREY_ROOT");
+  return root ? root : ".";
+}
+
+void print(const Arguments& args) {
+  if (args.config.empty() && !args.schema) throw UserError("config is required; see --help");
+  const ConfigNode root = args.config.empty() ? ConfigNode() : load_config(args.config, args.overrides);
+  if (args.schema) {
+    if (!args.config.empty()) load_plugins(root);
+    args.type.empty() ? print_types(std::cout) : print_schema(args.type, source_root(), std::cout);
+  } else if (args.key.empty()) {
+    std::cout << root.to_yaml();
+  } else {
+    print_why(root.at_path(args.key));
+  }
+}
+
 }  // namespace
 }  // namespace osprey
 
 int main(int argc, char** argv) {
   CLI::App app("Prints the merged config: bases, references and overrides resolved.");
-  std::string config, key;
-  std::vector<std::string> overrides;
-  app.add_option("config,--config", config, "YAML config file")->required();
-  app.add_option("--cfg-options", overrides, "KEY=VALUE ..., as for training");
-  app.add_option("--why", key,
+  osprey::Arguments args;
+  app.add_option("config,--config", args.config, "YAML config file");
+  app.add_option("--cfg-options", args.overrides, "KEY=VALUE ..., as for training");
+  app.add_option("--why", args.key,
                  "print only this key (a.b.0.c), the file and line that set it, and what it replaced");
+  auto* schema =
+      app.add_option("--schema", args.type,
+                     "print the keys of a type, e.g. FocalLoss; without TYPE all types, with those of "
+                     "the config's plugins");
+  schema->expected(0, 1)->type_name("TYPE");
   return osprey::run_tool(app, argc, argv, [&] {
-    const osprey::ConfigNode root = osprey::load_config(config, overrides);
-    if (key.empty()) {
-      std::cout << root.to_yaml();
-    } else {
-      osprey::print_why(root.at_path(key));
-    }
+    args.schema = schema->count() > 0;
+    osprey::print(args);
   });
 }

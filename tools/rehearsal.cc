@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <opencv2/imgcodecs.hpp>
 
 #include "core/base/logging.h"
 #include "core/data/collate.h"

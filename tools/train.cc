@@ -10,7 +10,7 @@ namespace {
 
 struct Flags {
   TrainOptions train;
-  uint64_t seed = 0;
+  int64_t seed = 0;
   std::string launcher = "none";
   int local_rank = 0;
 };
@@ -43,6 +43,11 @@ void check_processes(const Flags& flags) {
     throw UserError("--launcher " + flags.launcher + ": allowed are none, pytorch, slurm, mpi");
 }
 
+void read_seed(Flags& flags) {
+  if (flags.seed < 0) throw UserError(str_cat("--seed: must be >= 0, got ", flags.seed));
+  flags.train.seed = static_cast<uint64_t>(flags.seed);
+}
+
 }  // namespace
 }  // namespace osprey
 
@@ -52,7 +57,7 @@ int main(int argc, char** argv) {
   osprey::declare(app, flags);
   return osprey::run_tool(app, argc, argv, [&] {
     osprey::check_processes(flags);
-    if (app.count("--seed") > 0) flags.train.seed = flags.seed;
+    if (app.count("--seed") > 0) osprey::read_seed(flags);
     osprey::Training training(flags.train);
     if (flags.train.check) {
       osprey::log_info(flags.train.config + ": the config and everything it names are fine");

@@ -25,8 +25,9 @@ SoftNmsMethod read_method(const ConfigNode& cfg) {
 
 double read_iou_threshold(const ConfigNode& cfg, bool soft) {
   const ConfigNode old_name = cfg.find("iou_thr");  // mmdetection 1.x
-  if (!old_name.is_null()) return old_name.as<double>();
-  return soft ? cfg.get("iou_threshold", 0.3) : cfg.get<double>("iou_threshold");
+  if (!old_name.is_null()) return old_name.as<double>(between(0, 1));
+  return soft ? cfg.get("iou_threshold", 0.3, between(0, 1))
+              : cfg.get<double>("iou_threshold", between(0, 1));
 }
 
 // What is left over, in order, with the scores it has then.
@@ -185,17 +186,17 @@ NmsConfig NmsConfig::from(const ConfigNode& cfg) {
   const bool soft = cfg.choice("type", "nms", {"nms", "soft_nms"}) == "soft_nms";
   nms.type = soft ? Type::kSoftNms : Type::kNms;
   nms.iou_threshold = read_iou_threshold(cfg, soft);
-  nms.split_threshold = cfg.get("split_thr", nms.split_threshold);
-  nms.max_num = cfg.get("max_num", nms.max_num);
+  nms.split_threshold = cfg.get("split_thr", nms.split_threshold, non_negative());
+  nms.max_num = cfg.get("max_num", nms.max_num, at_least(-1));
   nms.offset = cfg.get("offset", nms.offset);
   nms.class_agnostic = cfg.get("class_agnostic", nms.class_agnostic);
   if (nms.offset != 0 && nms.offset != 1) cfg["offset"].fail("must be 0 or 1");
   if (soft) {
     nms.sigma = cfg.get("sigma", nms.sigma, positive());
-    nms.min_score = cfg.get("min_score", nms.min_score);
+    nms.min_score = cfg.get("min_score", nms.min_score, finite());
     nms.method = read_method(cfg);
   } else {
-    nms.score_threshold = cfg.get("score_threshold", nms.score_threshold);
+    nms.score_threshold = cfg.get("score_threshold", nms.score_threshold, finite());
   }
   return nms;
 }

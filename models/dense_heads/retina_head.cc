@@ -20,7 +20,7 @@ ConfigNode with_anchors(const ConfigNode& cfg) {
 }  // namespace
 
 RetinaHead::RetinaHead(const ConfigNode& cfg)
-    : AnchorHead(with_anchors(cfg), cfg.get<int64_t>("num_classes"), Role::kFindsObjects),
+    : AnchorHead(with_anchors(cfg), cfg.get<int64_t>("num_classes", positive()), Role::kFindsObjects),
       cls_convs_(add_child("cls_convs", std::make_unique<ModuleList<ConvModule>>())),
       reg_convs_(add_child("reg_convs", std::make_unique<ModuleList<ConvModule>>())) {
   const ConvModuleCfg conv = ConvModuleCfg::from(cfg);
