@@ -12,7 +12,7 @@ constexpr int64_t kNothing = -100;  // no distance is ignored
 }  // namespace
 
 DistributionFocalLoss::DistributionFocalLoss(const ConfigNode& cfg)
-    : reduction_(read_reduction(cfg)), loss_weight_(cfg.get("loss_weight", 1.0)) {}
+    : reduction_(read_reduction(cfg)), loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {}
 
 Variable DistributionFocalLoss::forward(const Variable& pred, const Tensor& target,
                                         const LossWeights& weights) const {

@@ -8,9 +8,7 @@ namespace {
 
 // A power below 1 has no finite slope at 0.
 double read_power(const ConfigNode& cfg, const char* key, double fallback) {
-  const double power = cfg.get(key, fallback);
-  if (!(power >= 1)) cfg[key].fail("must be >= 1");
-  return power;
+  return cfg.get(key, fallback, at_least(1));
 }
 
 }  // namespace
@@ -19,7 +17,7 @@ GaussianFocalLoss::GaussianFocalLoss(const ConfigNode& cfg)
     : alpha_(read_power(cfg, "alpha", 2.0)),
       gamma_(read_power(cfg, "gamma", 4.0)),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {}
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {}
 
 Variable GaussianFocalLoss::forward(const Variable& pred, const Tensor& target,
                                     const LossWeights& weights) const {

@@ -16,16 +16,13 @@ Tensor make_edges(int64_t bins, double last_edge) {
   return Tensor::from(edges, {bins + 1});
 }
 
-int64_t read_bins(const ConfigNode& cfg) {
-  const int64_t bins = cfg.get("bins", int64_t{10});
-  if (bins < 1) cfg["bins"].fail("must be >= 1");
-  return bins;
-}
+int64_t read_bins(const ConfigNode& cfg) { return cfg.get("bins", int64_t{10}, positive()); }
 
 }  // namespace
 
 GHMLoss::GHMLoss(const ConfigNode& cfg, double last_edge)
-    : momentum_(cfg.get("momentum", 0.0, non_negative())), loss_weight_(cfg.get("loss_weight", 1.0)) {
+    : momentum_(cfg.get("momentum", 0.0, non_negative())),
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {
   if (!(momentum_ < 1)) cfg["momentum"].fail("must be < 1: with 1 no example would ever be counted");
   const int64_t bins = read_bins(cfg);
   edges_ = add_buffer("edges", make_edges(bins, last_edge));

@@ -9,7 +9,7 @@ namespace osprey {
 QualityFocalLoss::QualityFocalLoss(const ConfigNode& cfg)
     : beta_(cfg.get("beta", 2.0, non_negative())),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {
   if (!cfg.get("use_sigmoid", true)) cfg["use_sigmoid"].fail("must be true: the loss is per class");
 }
 

@@ -10,7 +10,7 @@ VarifocalLoss::VarifocalLoss(const ConfigNode& cfg)
       gamma_(cfg.get("gamma", 2.0, non_negative())),
       iou_weighted_(cfg.get("iou_weighted", true)),
       reduction_(read_reduction(cfg)),
-      loss_weight_(cfg.get("loss_weight", 1.0)) {
+      loss_weight_(cfg.get("loss_weight", 1.0, non_negative())) {
   if (!cfg.get("use_sigmoid", true)) cfg["use_sigmoid"].fail("must be true: the loss is per class");
 }
 

@@ -52,13 +52,10 @@ std::vector<int64_t> filled_up(std::vector<int64_t> chosen, const std::vector<in
 }
 
 BaseSampler::BaseSampler(const ConfigNode& cfg)
-    : num_(cfg.get<int64_t>("num")),
-      pos_fraction_(cfg.get<double>("pos_fraction")),
-      neg_pos_ub_(cfg.get("neg_pos_ub", -1.0)),
-      add_gt_as_proposals_(cfg.get("add_gt_as_proposals", true)) {
-  if (num_ < 0) cfg["num"].fail("must be >= 0");
-  if (!(pos_fraction_ >= 0 && pos_fraction_ <= 1)) cfg["pos_fraction"].fail("must lie in [0, 1]");
-}
+    : num_(cfg.get<int64_t>("num", positive())),
+      pos_fraction_(cfg.get<double>("pos_fraction", between(0, 1))),
+      neg_pos_ub_(cfg.get("neg_pos_ub", -1.0, at_least(-1))),
+      add_gt_as_proposals_(cfg.get("add_gt_as_proposals", true)) {}
 
 SamplingResult BaseSampler::sample(AssignResult assigned, const Tensor& bboxes, const Tensor& gt_bboxes,
                                    const Tensor& gt_labels, CounterRng& rng) const {

@@ -21,11 +21,10 @@ void append(std::vector<int64_t>& to, const std::vector<int64_t>& more) {
 
 IoUBalancedNegSampler::IoUBalancedNegSampler(const ConfigNode& cfg)
     : BaseSampler(cfg),
-      floor_thr_(cfg.get("floor_thr", -1.0)),
+      floor_thr_(cfg.get("floor_thr", -1.0, at_least(-1))),
       floor_fraction_(cfg.get("floor_fraction", 0.0, between(0, 1))),
-      num_bins_(cfg.get("num_bins", int64_t{3})) {
+      num_bins_(cfg.get("num_bins", int64_t{3}, positive())) {
   if (!(floor_thr_ >= 0 || floor_thr_ == -1)) cfg["floor_thr"].fail("must be >= 0, or -1 for no floor");
-  if (num_bins_ < 1) cfg["num_bins"].fail("must be >= 1");
 }
 
 std::vector<int64_t> IoUBalancedNegSampler::sample_neg(const Draw& draw, std::vector<int64_t> negatives,

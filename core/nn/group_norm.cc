@@ -6,7 +6,7 @@ namespace osprey {
 
 GroupNorm::GroupNorm(const ConfigNode& norm_cfg, int64_t num_features)
     : NormLayer(num_features),
-      num_groups_(norm_cfg.get<int64_t>("num_groups")),
+      num_groups_(norm_cfg.get<int64_t>("num_groups", positive())),
       eps_(norm_cfg.get("eps", 1e-5, positive())) {
   if (num_groups_ < 1 || num_features % num_groups_ != 0) {
     norm_cfg.fail(

@@ -12,9 +12,8 @@ namespace osprey {
 namespace {
 
 std::vector<int64_t> read_dilations(const ConfigNode& cfg) {
-  const auto dilations = cfg.get("aspp_dilations", std::vector<int64_t>{1, 3, 6, 1});
-  const bool positive = std::all_of(dilations.begin(), dilations.end(), [](int64_t d) { return d > 0; });
-  if (dilations.size() < 2 || !positive || dilations.back() != 1) {
+  const auto dilations = cfg.get("aspp_dilations", std::vector<int64_t>{1, 3, 6, 1}, positive());
+  if (dilations.size() < 2 || dilations.back() != 1) {
     cfg["aspp_dilations"].fail("needs two positive numbers or more, the last of them 1");
   }
   return dilations;
@@ -64,9 +63,9 @@ Variable ASPP::forward(const Variable& x) const {
 RFP::RFP(const ConfigNode& cfg)
     : FPN(cfg),
       pretrained_(cfg["rfp_backbone"].find("pretrained"), cfg["rfp_backbone"].find("init_cfg")),
-      stages_(static_cast<size_t>(cfg["rfp_backbone"].get("num_stages", int64_t{4}))),
+      stages_(static_cast<size_t>(cfg["rfp_backbone"].get("num_stages", int64_t{4}, positive()))),
       rfp_modules_(add_child("rfp_modules", std::make_unique<ModuleList<DetectoRS_ResNet>>())) {
-  const int64_t aspp_out_channels = cfg.get<int64_t>("aspp_out_channels");
+  const int64_t aspp_out_channels = cfg.get<int64_t>("aspp_out_channels", positive());
   const std::vector<int64_t> dilations = read_dilations(cfg);
   const int64_t inplanes = aspp_out_channels * static_cast<int64_t>(dilations.size());
   const int64_t rfp_steps = cfg.get("rfp_steps", int64_t{2}, positive());

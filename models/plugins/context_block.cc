@@ -47,8 +47,8 @@ Variable ContextTransform::forward(const Variable& v) const {
 }
 
 ContextBlock::ContextBlock(const ConfigNode& cfg) {
-  const int64_t channels = cfg.get<int64_t>("in_channels");
-  const double ratio = cfg.get<double>("ratio");
+  const int64_t channels = cfg.get<int64_t>("in_channels", positive());
+  const double ratio = cfg.get<double>("ratio", positive());
   const int64_t planes = static_cast<int64_t>(static_cast<double>(channels) * ratio);
   if (planes < 1) cfg["ratio"].fail(str_cat(ratio, " of ", channels, " channels leaves none"));
   if (cfg.choice("pooling_type", "att", {"att", "avg"}) == "att") {
