@@ -15,9 +15,10 @@ namespace osprey {
 namespace {
 
 // As TextLoggerHook and mmcv write it: the environment, then two epochs of 100 iterations.
-std::string example_log() {
-  const std::string path = ::testing::TempDir() + "osprey_example.log.json";
-  std::ofstream(path) << R"({"env_info": "sys.platform: linux", "seed": 1}
+class JsonLog : public ::testing::Test {
+ protected:
+  JsonLog() {
+    std::ofstream(path_) << R"({"env_info": "sys.platform: linux", "seed": 1}
 {"mode": "train", "epoch": 1, "iter": 50, "lr": 0.01, "time": 9.0, "loss": 3.0, "loss_cls": null}
 {"mode": "train", "epoch": 1, "iter": 100, "lr": 0.01, "time": 1.0, "loss": 2.5}
 {"mode": "val", "epoch": 1, "iter": 20, "lr": 0.01, "bbox_mAP": 0.1}
@@ -25,8 +26,10 @@ std::string example_log() {
 {"mode": "train", "epoch": 2, "iter": 100, "lr": 0.01, "time": 2.0, "loss": 1.5}
 {"mode": "val", "epoch": 2, "iter": 20, "lr": 0.01, "bbox_mAP": 0.3}
 )";
-  return path;
-}
+  }
+  ~JsonLog() override { std::filesystem::remove(path_); }
+  const std::string path_ = ::testing::TempDir() + "osprey_example.log.json";
+};
 
 std::string error_of(const std::function<void()>& action) {
   try {
@@ -37,21 +40,20 @@ std::string error_of(const std::function<void()>& action) {
   return "";
 }
 
-TEST(JsonLog, CurvesRunOverIterationsOrEpochs) {
-  const std::string path = example_log();
-  const auto log = read_json_log(path);
+TEST_F(JsonLog, CurvesRunOverIterationsOrEpochs) {
+  const auto log = read_json_log(path_);
   ASSERT_EQ(log.size(), 6u);
-  const Curve loss = curve_of(log, "loss", path), map = curve_of(log, "bbox_mAP", path);
+  const Curve loss = curve_of(log, "loss", path_), map = curve_of(log, "bbox_mAP", path_);
   EXPECT_EQ(loss.x, (std::vector<double>{50, 100, 150, 200}));
   EXPECT_EQ(loss.y, (std::vector<double>{3, 2.5, 2, 1.5}));
   EXPECT_EQ(map.x, (std::vector<double>{1, 2}));
   EXPECT_EQ(map.y, (std::vector<double>{0.1, 0.3}));
-  EXPECT_NE(error_of([&] { curve_of(log, "los", path); }).find("Did you mean 'loss'?"), std::string::npos);
+  EXPECT_NE(error_of([&] { curve_of(log, "los", path_); }).find("Did you mean 'loss'?"), std::string::npos);
 }
 
 // mmdetection leaves out each epoch's first value unless told otherwise.
-TEST(JsonLog, TimesAreThoseOfMmdetectionsReport) {
-  const auto log = read_json_log(example_log());
+TEST_F(JsonLog, TimesAreThoseOfMmdetectionsReport) {
+  const auto log = read_json_log(path_);
   EXPECT_EQ(train_time_report(log, "x", false),
             "-----Analyze train time of x-----\n"
             "slowest epoch 2, average time is 2.0000\n"
@@ -66,14 +68,12 @@ TEST(JsonLog, TimesAreThoseOfMmdetectionsReport) {
             "average iter time: 4.2500 s/iter\n");
 }
 
-TEST(JsonLog, OtherFilesAreRefused) {
+TEST_F(JsonLog, OtherFilesAreRefused) {
   EXPECT_EQ(error_of([] { read_json_log("nowhere.log.json"); }), "nowhere.log.json: no such file");
-  const std::string path = ::testing::TempDir() + "osprey_no.log.json";
-  std::ofstream(path) << "{\"env_info\": \"\"}\nEpoch 1\n";
-  EXPECT_EQ(error_of([&] { read_json_log(path); }), path + ":2: is no JSON object; give a run's .log.json");
-  std::ofstream(path) << "{\"env_info\": \"\"}\n";
-  EXPECT_EQ(error_of([&] { read_json_log(path); }), path + ": holds no line of a training");
-  std::filesystem::remove(path);
+  std::ofstream(path_) << "{\"env_info\": \"\"}\nEpoch 1\n";
+  EXPECT_EQ(error_of([&] { read_json_log(path_); }), path_ + ":2: is no JSON object; give a run's .log.json");
+  std::ofstream(path_) << "{\"env_info\": \"\"}\n";
+  EXPECT_EQ(error_of([&] { read_json_log(path_); }), path_ + ": holds no line of a training");
 }
 
 TEST(PlotCurves, DrawsEachCurveAndSurvivesSinglePointsAndNan) {
