@@ -80,8 +80,8 @@ TEST(PrintConfig, TheSchemaFindsRequiredKeys) {
 
 TEST(PrintConfig, TheSchemaListsTheTypes) {
   const Outcome outcome = print_config("--schema");
-  for (const char* part :
-       {"backbone\n  ResNet ", "losses/focal_loss.cc\n", "hook\n", "dataset\n  ", "optimizer\n  Adam "})
+  for (const char* part : {"backbone\n  ", "  ResNet  ", "losses/focal_loss.cc\n", "hook\n", "dataset\n  ",
+                           "optimizer\n  Adam "})
     EXPECT_NE(outcome.output.find(part), std::string::npos) << part << ": " << outcome.output;
   EXPECT_EQ(print_config("--schema FocalLos").exit_code, 2);
   EXPECT_NE(print_config("--schema FocalLos").output.find("Did you mean 'FocalLoss'?"), std::string::npos);

@@ -131,7 +131,7 @@ TEST_F(WrongConfig, BrokenYaml) {
 TEST_F(WrongConfig, AReferenceInAFlowCollectionNeedsQuotes) {
   EXPECT_EQ(
       load("model: {bbox_head: ${heads}}\n"),
-      "x.yaml:2:28: end of map flow not found. Inside {...} and [...] a reference needs quotes: '${heads}'");
+      "x.yaml:2:21: end of map flow not found. Inside {...} and [...] a reference needs quotes: '${heads}'");
   EXPECT_NE(load("model:\n  bbox_head: [1, ${heads}]\n").find("needs quotes: '${heads}'"), std::string::npos);
 }
 

@@ -72,6 +72,11 @@ Variable MaskHead::of_class(const Variable& mask_pred, const Tensor& labels) con
 
 LossDict MaskHead::loss(const Variable& mask_pred, const Tensor& mask_targets, const Tensor& labels) const {
   const ModuleScope scope(path());
+  if (mask_pred.dim(1) != mask_targets.dim(1) || mask_pred.dim(2) != mask_targets.dim(2)) {
+    throw UserError(str_cat(path(), ": predicts masks of ", mask_pred.dim(1), " x ", mask_pred.dim(2),
+                            ", but mask_size of train_cfg.rcnn is ", mask_targets.dim(1), " x ",
+                            mask_targets.dim(2)));
+  }
   LossDict losses;
   losses.add("loss_mask", mask_pred.dim(0) == 0 ? sum(mask_pred)
                                                 : (*loss_mask_)(of_class(mask_pred, labels), mask_targets));
