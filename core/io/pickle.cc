@@ -70,6 +70,9 @@ enum Opcode : uint8_t {
   kMemoize = 0x94,
 };
 
+// Far above what the objects of a checkpoint take (tensors lie outside the pickle), and harmless.
+constexpr size_t kMostBytes = size_t{256} << 20;
+
 // Python's pickle machine: a stack, marks on it, and a memo.
 class Machine {
  public:
@@ -80,6 +83,7 @@ class Machine {
     for (;;) {
       const auto opcode = number<uint8_t>();
       if (opcode == kStop) return pop();
+      if (arena_.bytes() > kMostBytes) fail("its objects would take more than 256 MiB");
       if (!push_scalar(opcode) && !push_text(opcode) && !change_container(opcode) && !use_memo(opcode) &&
           !call(opcode) && !control(opcode)) {
         fail("unknown opcode ", static_cast<int>(opcode));
@@ -152,6 +156,7 @@ class Machine {
     if (!top()->is(kind)) fail("items for an object that is no container");
     if (kind == PickleKind::kDict && items.size() % 2 == 1) fail("a key without its value");
     top()->items.insert(top()->items.end(), items.begin(), items.end());
+    arena_.charge(items.size() * sizeof(PickleObject*));
   }
 
   // --- Opcodes, by family; false when the opcode belongs to another.
@@ -244,6 +249,7 @@ class Machine {
 
   bool push_container(PickleKind kind, const Items& items) {
     push(kind)->items = items;
+    arena_.charge(items.size() * sizeof(PickleObject*));
     return true;
   }
   bool push_tuple(size_t count) {
@@ -334,6 +340,7 @@ class Machine {
 
   void push_global(std::string_view module, std::string_view name) {
     push(PickleKind::kGlobal)->text = str_cat(module, ".", name);
+    arena_.charge(module.size() + name.size());
   }
 
   bool call(uint8_t opcode) {

@@ -51,14 +51,18 @@ struct PickleObject {
   void put(PickleObject* key, PickleObject* value) { items.insert(items.end(), {key, value}); }
 };
 
-// Owns the objects of one or more pickles; an arena, so that neither cycles nor deep nesting can hurt.
+// Owns the objects of one or more pickles; an arena, so that neither cycles nor deep nesting can hurt. It
+// counts what they take: a byte of a pickle may stand for an object, or for a copy of a long list.
 class PickleArena {
  public:
   PickleObject* add(PickleKind kind) {
     objects_.emplace_back();
     objects_.back().kind = kind;
+    charge(sizeof(PickleObject));
     return &objects_.back();
   }
+  void charge(size_t bytes) { bytes_ += bytes; }
+  size_t bytes() const { return bytes_; }
   PickleObject* integer(int64_t value, PickleKind kind = PickleKind::kInt);
   PickleObject* boolean(bool value) { return integer(value, PickleKind::kBool); }
   PickleObject* number(double value);
@@ -69,6 +73,7 @@ class PickleArena {
 
  private:
   std::deque<PickleObject> objects_;
+  size_t bytes_ = 0;
 };
 
 // Reads one pickle from the front of `bytes`; returns its value and the bytes it took. `where` begins

@@ -41,6 +41,7 @@ PickleObject* make_ordered_dict(const Call& call) {
     if (pair->items.size() != 2) call.malformed();
     dict->items.insert(dict->items.end(), pair->items.begin(), pair->items.end());
   }
+  call.arena.charge(dict->items.size() * sizeof(PickleObject*));
   return dict;
 }
 
@@ -49,6 +50,7 @@ std::function<PickleObject*(const Call&)> make_container(PickleKind kind) {
   return [kind](const Call& call) {
     PickleObject* made = call.arena.add(kind);
     if (!call.args.empty()) made->items = call.args[0]->items;
+    call.arena.charge(made->items.size() * sizeof(PickleObject*));
     return made;
   };
 }
@@ -61,6 +63,7 @@ PickleObject* rebuild_tensor(const Call& call) {
   tensor->offset = call.arg(1, PickleKind::kInt).integer;
   tensor->size = call.integers(2);
   tensor->stride = call.integers(3);
+  call.arena.charge((tensor->size.size() + tensor->stride.size()) * sizeof(int64_t));
   return tensor;
 }
 
@@ -73,6 +76,7 @@ PickleObject* rebuild_parameter(const Call& call) {
 PickleObject* encode_latin1(const Call& call) {
   const std::string& text = call.arg(0, PickleKind::kString).text;
   PickleObject* bytes = call.arena.add(PickleKind::kBytes);
+  call.arena.charge(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
     const auto lead = static_cast<unsigned char>(text[i]);
     if (lead < 0x80) {
@@ -90,6 +94,7 @@ PickleObject* encode_latin1(const Call& call) {
 PickleObject* make_numpy_dtype(const Call& call) {
   PickleObject* dtype = call.arena.add(PickleKind::kString);
   dtype->text = call.arg(0, PickleKind::kString).text;
+  call.arena.charge(dtype->text.size());
   return dtype;
 }
 
@@ -162,6 +167,7 @@ PickleObject* pickle_storage(const PickleObject& id, const std::string& where, P
   storage->storage_type = type.substr(type.rfind('.') + 1);
   storage->text = call.arg(2, PickleKind::kString).text;
   storage->numel = call.arg(4, PickleKind::kInt).integer;
+  arena.charge(storage->storage_type.size() + storage->text.size());
   return storage;
 }
 

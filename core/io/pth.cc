@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kZipMagic = "PK\x03\x04";
 // torch.save's legacy magic number 0x1950a86a20f9469cfc6c as a pickle of protocol 2.
 constexpr std::string_view kLegacyMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-// An expanded view may be larger than the file; a hostile one must not be larger than memory.
+// Expanded views may be larger than the file; hostile ones, taken together, must not be larger than memory.
 constexpr uint64_t kExpansion = 16, kAlwaysAllowed = 64 << 20;
 
 struct StorageType {
@@ -94,8 +94,9 @@ bool is_dense(const PickleObject& view) {
   return true;
 }
 
-// Elements of a view; checks that all of them lie within the storage and that a copy is affordable.
-int64_t checked_numel(const PickleObject& view, int64_t storage_numel, uint64_t file_size,
+// Elements of a view; checks that all of them lie within the storage and that a copy of them as doubles
+// keeps within `allowed` bytes.
+int64_t checked_numel(const PickleObject& view, int64_t storage_numel, uint64_t allowed,
                       const std::string& path) {
   const auto invalid = [&](const char* reason) {
     throw UserError(str_cat(path, ": a tensor of shape ", to_string(view.size), " in storage '",
@@ -111,7 +112,6 @@ int64_t checked_numel(const PickleObject& view, int64_t storage_numel, uint64_t 
     if (last > INT64_MAX) invalid("reaches outside it");
   }
   if (view.offset < 0 || (numel > 0 && last >= storage_numel)) invalid("reaches outside it");
-  const uint64_t allowed = std::max(file_size * kExpansion, kAlwaysAllowed);
   if (static_cast<uint64_t>(numel) > allowed / sizeof(double)) invalid("is far larger than the file");
   return static_cast<int64_t>(numel);
 }
@@ -137,16 +137,18 @@ Tensor gather(const PickleObject& view, const Tensor& storage) {
 }
 
 void fill_tensors(PickleArena& arena, const Storages& storages, uint64_t file_size, const std::string& path) {
+  uint64_t allowed = std::max(file_size * kExpansion, kAlwaysAllowed);
   for (PickleObject& object : arena.objects()) {
     if (!object.is(PickleKind::kTensor)) continue;
     const Tensor& storage = storages.at(object.storage->text);
-    const int64_t numel = checked_numel(object, storage.numel(), file_size, path);
+    const int64_t numel = checked_numel(object, storage.numel(), allowed, path);
     if (numel == 0) {
       object.tensor = Tensor(object.size, storage.dtype());
     } else if (is_dense(object)) {
       object.tensor = storage.slice(object.offset, object.offset + numel).reshape(object.size);
     } else {
       object.tensor = gather(object, storage);
+      allowed -= object.tensor.bytes();
     }
   }
 }

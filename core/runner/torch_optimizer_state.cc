@@ -101,7 +101,9 @@ class OptimizerReader {
       const std::string& key = state.items[i]->text;
       const PickleObject& value = *state.items[i + 1];
       if (key == "step") {
-        const auto step = static_cast<int64_t>(number_of(value).value_or(0));
+        const double steps = number_of(value).value_or(-1);
+        if (!(steps >= 0 && steps < 0x1p53)) return fail("parameter ", number, " has no valid step");
+        const auto step = static_cast<int64_t>(steps);
         checkpoint.optimizer.put(names_[number] + ".step", Tensor::from<int64_t>({step}, {}));
       } else if (value.is(PickleKind::kTensor)) {
         if (value.tensor.shape() != shapes_[number])
