@@ -86,8 +86,9 @@ class CheckpointHook final : public Hook {
     const std::string bad = first_nonfinite(checkpoint);
     if (!bad.empty()) {
       log_error(str_cat(last_ckpt_, " holds a non-finite tensor (", bad, "); it does not become ", latest_));
-    } else if (create_symlink_) {
-      point_link(out_dir_, latest_, name);
+    } else {
+      runner.note_checkpoint(last_ckpt_);
+      if (create_symlink_) point_link(out_dir_, latest_, name);
     }
     remove_old(number);
   }

@@ -6,7 +6,7 @@ namespace osprey {
 namespace {
 
 // Logs `time` (seconds per iteration, loading included) and `data_time` (loading alone) of every iteration,
-// skipped ones too.
+// skipped ones too, but without the replays that explain a skip.
 class IterTimerHook final : public Hook {
  public:
   explicit IterTimerHook(const ConfigNode&) {}
@@ -14,7 +14,7 @@ class IterTimerHook final : public Hook {
   void before_epoch(Runner&) override { last_ = Clock::now(); }
   void before_iter(Runner& runner) override { runner.log_buffer().put("data_time", elapsed()); }
   void after_iter(Runner& runner) override {
-    runner.log_buffer().put("time", elapsed());
+    runner.log_buffer().put("time", elapsed() - runner.diagnosis_seconds());
     last_ = Clock::now();
   }
 

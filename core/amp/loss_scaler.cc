@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kMmcvInitScale = 4294967296.0;  // 2^32, mmcv's LossScaler
 constexpr double kGradScalerInitScale = 65536;   // torch.cuda.amp.GradScaler
+// The smallest half. A scale below it rounds every gradient to zero, and its inverse overflows f32 in the
+// end.
+constexpr double kLeastScale = 0x1p-24;
 
 std::vector<std::string> present(const ConfigNode& cfg, const std::vector<std::string>& keys) {
   std::vector<std::string> found;
@@ -22,7 +25,7 @@ std::vector<std::string> present(const ConfigNode& cfg, const std::vector<std::s
 
 double read_scale(const ConfigNode& node) {
   const double scale = node.as<double>();
-  if (!(scale > 0) || !std::isfinite(scale)) node.fail("a loss scale must be finite and > 0");
+  if (!(scale >= kLeastScale) || !std::isfinite(scale)) node.fail("a loss scale must be finite and >= 2^-24");
   return scale;
 }
 

@@ -17,6 +17,7 @@ class EpochBasedRunner final : public Runner {
 
  protected:
   std::string extent() const override { return str_cat("max: ", max_epochs_, " epochs"); }
+  bool finished() const override { return epoch_ >= max_epochs_; }
 
   void train_all(const std::vector<WorkflowStep>& workflow) override {
     while (epoch_ < max_epochs_) {

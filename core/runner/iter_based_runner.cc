@@ -17,6 +17,7 @@ class IterBasedRunner final : public Runner {
 
  protected:
   std::string extent() const override { return str_cat("max: ", max_iters_, " iters"); }
+  bool finished() const override { return iter_ >= max_iters_; }
 
   void train_all(const std::vector<WorkflowStep>& workflow) override {
     BatchSource& first = train_source(workflow);

@@ -11,7 +11,8 @@
 namespace osprey {
 namespace {
 
-constexpr size_t kListedMismatches = 24;  // three stages of box and mask heads
+constexpr size_t kListed = 24;  // sizes of three stages of box and mask heads
+constexpr size_t kListedInError = 2;
 constexpr char kOffset[] = ".conv_offset.";
 
 // "a.conv2_offset.weight" for "a.conv2.conv_offset.weight"; "" for other names.
@@ -49,6 +50,25 @@ size_t strangers(const std::vector<std::string>& unexpected) {
   }));
 }
 
+// Sizes one by one while there are few, else the names together and the first as an example.
+std::vector<std::string> lines_of(const LoadReport& report, size_t listed) {
+  std::vector<std::string> lines;
+  const std::vector<std::string>& mismatched = report.mismatched;
+  if (mismatched.size() <= listed) {
+    for (const std::string& entry : mismatched) lines.push_back("size mismatch for " + entry);
+  } else {
+    std::vector<std::string> names;
+    for (const std::string& entry : mismatched) names.push_back(entry.substr(0, entry.find(':')));
+    lines.push_back(str_cat("size mismatch for ", mismatched.size(), " tensors: ", fold_names(names),
+                            "; the first is ", mismatched[0]));
+  }
+  if (!report.unexpected.empty())
+    lines.push_back("unexpected key in source state_dict: " + fold_names(report.unexpected));
+  if (!report.missing.empty())
+    lines.push_back("missing keys in source state_dict: " + fold_names(report.missing));
+  return lines;
+}
+
 void warn(const LoadReport& report, const std::string& path) {
   if (!report.clean()) log_warning(path + ": " + describe_mismatch(report));
 }
@@ -65,16 +85,11 @@ LoadReport match_weights(Module& model, const StateDict& weights) {
 
 std::string describe_mismatch(const LoadReport& report) {
   if (report.clean()) return "";
-  std::string text = "the model and loaded state dict do not match exactly";
-  for (size_t i = 0; i < std::min(report.mismatched.size(), kListedMismatches); ++i)
-    text += "\nsize mismatch for " + report.mismatched[i];
-  if (report.mismatched.size() > kListedMismatches)
-    text += str_cat("\nsize mismatch for ", report.mismatched.size() - kListedMismatches, " others");
-  if (!report.unexpected.empty())
-    text += str_cat("\nunexpected key in source state_dict: ", fold_names(report.unexpected));
-  if (!report.missing.empty())
-    text += str_cat("\nmissing keys in source state_dict: ", fold_names(report.missing));
-  return text;
+  return "the model and loaded state dict do not match exactly\n" + join(lines_of(report, kListed), "\n");
+}
+
+std::string summarise_mismatch(const LoadReport& report) {
+  return join(lines_of(report, kListedInError), "; ");
 }
 
 void load_weights(Module& model, const StateDict& weights, const std::string& path) {
@@ -96,7 +111,7 @@ void load_weights_to_test(Module& model, const StateDict& weights, const std::st
     throw UserError(
         str_cat(path, ": this is a checkpoint of another model (", wanted - std::min(missing, wanted),
                 " of the model's ", wanted, " weights are in it, ", report.mismatched.size(),
-                " of another size); its metrics would mean nothing: ", describe_mismatch(report)));
+                " of another size); its metrics would mean nothing: ", summarise_mismatch(report)));
   }
   warn(report, path);
 }

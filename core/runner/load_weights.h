@@ -13,6 +13,8 @@ LoadReport match_weights(Module& model, const StateDict& weights);
 
 // The report in mmcv's words, several lines; long lists are folded by their common prefixes. "" when clean.
 std::string describe_mismatch(const LoadReport& report);
+// The same on one line, for an error.
+std::string summarise_mismatch(const LoadReport& report);
 
 // For training on (load_from): logs what did not match, as mmcv does: another number of classes leaves its
 // heads as they were drawn. Throws UserError when a weight is not finite or nothing matched at all.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <ctime>
 
@@ -40,6 +41,15 @@ std::string describe_workflow(const std::vector<WorkflowStep>& workflow) {
   for (const WorkflowStep& step : workflow)
     steps.push_back(str_cat("('", step.train ? "train" : "val", "', ", step.count, ")"));
   return "[" + join(steps) + "]";
+}
+
+// What an interrupted run loses.
+std::string since_checkpoint(const std::string& path, int64_t lost) {
+  if (path.empty()) return "no checkpoint was saved, all of it is lost";
+  const std::string cure = "; --auto-resume goes on from there";
+  if (lost == 0) return "all of it is in " + path + cure;
+  if (lost == 1) return "1 iteration since " + path + " is lost" + cure;
+  return str_cat(lost, " iterations since ", path, " are lost", cure);
 }
 
 // Fire drills see every op of their iteration; nothing is installed otherwise.
@@ -101,6 +111,14 @@ void Runner::check() {
 
 void Runner::run(const std::vector<WorkflowStep>& workflow) {
   check();
+  if (finished()) {
+    log_info(str_cat("nothing is left to train: ", last_checkpoint_.empty() ? "the run" : last_checkpoint_,
+                     " is at epoch ", epoch_, ", iter ", iter_, " (", extent(), ")"));
+    return;
+  }
+  for (const WorkflowStep& step : workflow) {  // schedules ask for the length of the run
+    if (step.train) epoch_length_ = step.source->batches_per_epoch();
+  }
   log_info(str_cat("Start running, host: ", host_info(), ", work_dir: ", work_dir()));
   log_info("Hooks will be executed in the following order:\n" + hook_order());
   log_info(str_cat("workflow: ", describe_workflow(workflow), ", ", extent()));
@@ -111,11 +129,20 @@ void Runner::run(const std::vector<WorkflowStep>& workflow) {
 }
 
 void Runner::throw_if_stopped() const {
-  if (stop_requested_) throw Interrupted(str_cat("interrupted after iteration ", iter_));
+  if (!stop_requested_) return;
+  const int64_t done = iter_ + (inside_iteration_ ? 1 : 0);
+  throw Interrupted(str_cat("interrupted after iteration ", done, ": ",
+                            since_checkpoint(last_checkpoint_, done - saved_iter_)));
+}
+
+void Runner::note_checkpoint(const std::string& path) {
+  last_checkpoint_ = path;
+  saved_iter_ = iter_ + (inside_iteration_ ? 1 : 0);
 }
 
 void Runner::train_iter() {
   inside_iteration_ = true;
+  diagnosis_seconds_ = 0;
   log_buffer_.begin_iter(iter_);
   snapshot_hooks();
   fire_drill_.begin(iter_);
@@ -179,7 +206,9 @@ void Runner::roll_back(const NonFiniteEvent& event) {
   weights_->drop_grads();
   log_buffer_.drop();
   restore_hooks();
+  const auto begin = std::chrono::steady_clock::now();
   const std::string reason = skips_->skipped(*this, event);
+  diagnosis_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   call_hooks([&](Hook& hook) { hook.after_skipped_iter(*this, reason); });
 }
 
@@ -275,7 +304,7 @@ void Runner::resume(const Checkpoint& checkpoint, const std::string& path) {
     throw UserError(str_cat(path,
                             ": cannot resume, it is a checkpoint of another model; start from its "
                             "weights with load_from=",
-                            path, ": ", describe_mismatch(report)));
+                            path, ": ", summarise_mismatch(report)));
   }
   if (checkpoint.meta.iter > 0 && checkpoint.optimizer.size() == 0 && checkpoint.param_groups.empty())
     log_warning(path + ": holds no optimizer state: momentum and moments start afresh");
@@ -283,6 +312,7 @@ void Runner::resume(const Checkpoint& checkpoint, const std::string& path) {
     log_warning(path + ": optimizer state '" + name + "' belongs to no trainable parameter; ignored");
   epoch_ = checkpoint.meta.epoch;
   iter_ = checkpoint.meta.iter;
+  note_checkpoint(path);
   resumed_hooks_ = checkpoint.hooks;
   report_resume(*this, checkpoint.meta, path);
   log_info(str_cat("resumed epoch ", epoch_, ", iter ", iter_));

@@ -108,6 +108,12 @@ class Runner {
   bool every_n_iters(int64_t n) const { return n > 0 && (iter_ + 1) % n == 0; }
   bool every_n_inner_iters(int64_t n) const { return n > 0 && (inner_iter_ + 1) % n == 0; }
   bool end_of_epoch() const { return inner_iter_ + 1 == epoch_length_; }
+  bool inside_iteration() const { return inside_iteration_; }  // iter() is not finished yet
+
+  // A hook has saved checkpoint(): an interrupted run says what it loses.
+  void note_checkpoint(const std::string& path);
+  // Seconds that the last iteration spent on explaining a skip: no part of a step's time.
+  double diagnosis_seconds() const { return diagnosis_seconds_; }
 
   // Everything a resumed run needs. Inside an iteration it counts as finished, inside after_train_epoch the
   // epoch does.
@@ -131,6 +137,7 @@ class Runner {
 
   virtual void train_all(const std::vector<WorkflowStep>& workflow) = 0;
   virtual std::string extent() const = 0;  // "max: 12 epochs"
+  virtual bool finished() const = 0;       // nothing is left to train
 
   // One training iteration on batch_, from before_train_iter to the hooks after the verdict; advances iter.
   void train_iter();
@@ -170,6 +177,9 @@ class Runner {
   FireDrill fire_drill_;
   std::map<std::string, StateDict> resumed_hooks_;
   std::map<std::string, StateDict> hook_snapshots_;
+  std::string last_checkpoint_;  // "": this run has neither saved nor resumed one
+  int64_t saved_iter_ = 0;       // finished iterations in it
+  double diagnosis_seconds_ = 0;
   bool inside_iteration_ = false;
   bool looked_ = false;  // at this iteration's losses
   std::atomic<bool> stop_requested_{false};

@@ -207,6 +207,85 @@ TEST(Training, AForcedOverflowLeavesNothingBehind) {
   }
 }
 
+// Its own average of one parameter: after committed steps alone.
+class OwnAverage final : public Hook {
+ public:
+  static constexpr char kName[] = "rpn_head.rpn_cls.bias";
+  void before_run(Runner& runner) override { average = runner.weights().find(kName)->value.to_doubles(); }
+  void after_train_iter(Runner& runner) override {
+    const std::vector<double> weights = runner.weights().find(kName)->value.to_doubles();
+    for (size_t i = 0; i < average.size(); ++i) average[i] = 0.5 * average[i] + 0.5 * weights[i];
+    ++steps;
+  }
+  std::vector<double> average;
+  int steps = 0;
+};
+
+// At the end of the epoch the model holds the averages, to which the overflow has added nothing.
+TEST(Training, TheAverageFollowsCommittedStepsAlone) {
+  Training training(options({"fp16.loss_scale=64.", "runner.max_epochs=1",
+                             "debug={inject: [{at: roi_head.bbox_head.1.fc_cls, iter: 1}]}",
+                             "custom_hooks=[{type: EMAHook, warm_up: 1, momentum: 0.5}]"}));
+  auto owned = Hook::identify("OwnAverage", std::make_unique<OwnAverage>());
+  const OwnAverage* own = owned.get();
+  training.runner().register_hook(std::move(owned), Priority::kVeryHigh);
+  training.run();
+  EXPECT_EQ(own->steps, 3);
+  const std::vector<double> averaged =
+      training.runner().weights().find(OwnAverage::kName)->value.to_doubles();
+  for (size_t i = 0; i < averaged.size(); ++i) EXPECT_NEAR(averaged[i], own->average[i], 1e-6);
+}
+
+// A newest checkpoint that a full disk has cut is passed over, and the run ends where it would have.
+TEST(Training, AutoResumePassesOverADamagedCheckpoint) {
+  const std::string work_dir = fresh_dir();
+  Training whole(options({}, work_dir));
+  whole.run();
+  const Checkpoint expected = read_checkpoint(work_dir + "/epoch_2.safetensors");
+  fs::resize_file(work_dir + "/epoch_2.safetensors", fs::file_size(work_dir + "/epoch_2.safetensors") - 10);
+  TrainOptions again = options({}, work_dir);
+  again.auto_resume = true;
+  ::testing::internal::CaptureStdout();
+  Training resumed(again);
+  const std::string log = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(log.find("epoch_2.safetensors: not a valid safetensors file"), std::string::npos) << log;
+  EXPECT_NE(log.find("resume from " + work_dir + "/epoch_1.safetensors"), std::string::npos) << log;
+  EXPECT_EQ(resumed.runner().epoch(), 1);
+  resumed.run();
+  EXPECT_EQ(first_difference(read_checkpoint(work_dir + "/epoch_2.safetensors").weights, expected.weights),
+            "");
+  for (const char* name : {"/epoch_1.safetensors", "/epoch_2.safetensors"})
+    fs::resize_file(work_dir + name, 100);
+  EXPECT_THROW(Training{again}, UserError);
+}
+
+// Fine-tuning on another number of classes: the heads are listed and stay as drawn, the rest is loaded. To
+// resume from it is an error.
+TEST(Training, FineTunesOnAnotherClassCount) {
+  const std::string work_dir = fresh_dir();
+  Training first(options({"runner.max_epochs=1"}, work_dir));
+  first.run();
+  const std::string checkpoint = work_dir + "/epoch_1.safetensors";
+  Checkpoint other = read_checkpoint(checkpoint);
+  for (int stage = 0; stage < 3; ++stage) {
+    const std::string head = str_cat("roi_head.bbox_head.", stage, ".fc_cls.");
+    const int64_t features = other.weights.find(head + "weight")->dim(1);
+    other.weights.put(head + "weight", Tensor::zeros({81, features}, DType::kF32));
+    other.weights.put(head + "bias", Tensor::zeros({81}, DType::kF32));
+  }
+  const std::string published = work_dir + "/coco.pth";
+  write_checkpoint(published, other);
+  ::testing::internal::CaptureStdout();
+  Training tuned(options({"load_from=" + published}));
+  const std::string log = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(log.find("size mismatch for roi_head.bbox_head.2.fc_cls.weight: shape (81, "), std::string::npos)
+      << log;
+  EXPECT_EQ(log.find("missing keys"), std::string::npos) << log;
+  EXPECT_TRUE(bitwise_equal(*tuned.runner().weights().state_dict().find("backbone.conv1.weight"),
+                            *other.weights.find("backbone.conv1.weight")));
+  EXPECT_THROW(Training(options({"resume_from=" + published})), UserError);
+}
+
 TEST(Training, TheSameSeedGivesTheSameWeights) {
   StateDict first;
   for (const int workers : {0, 2}) {

@@ -244,8 +244,41 @@ TEST(Interrupt, EndsAfterTheIteration) {
     FAIL();
   } catch (const Interrupted& stop) {
     EXPECT_EQ(stop.exit_code(), 130);
+    EXPECT_EQ(std::string(stop.what()),
+              str_cat("interrupted after iteration 6: 2 iterations since ", training.work_dir(),
+                      "/epoch_1.safetensors are lost; --auto-resume goes on from there"));
   }
   EXPECT_EQ(training.runner().iter(), 6);
+}
+
+TEST(Interrupt, SaysWhatIsLost) {
+  const auto words = [](const std::string& more) -> std::string {
+    FakeTraining training(iterations(more));
+    training.probe().at_after_train_iter = [](Runner& r) {
+      if (r.iter() == 5) r.request_stop();
+    };
+    try {
+      training.run();
+    } catch (const Interrupted& stop) {
+      return stop.what();
+    }
+    return "";
+  };
+  EXPECT_NE(words("").find("no checkpoint was saved, all of it is lost"), std::string::npos) << words("");
+  EXPECT_NE(words("checkpoint_config: {interval: 3}").find("all of it is in "), std::string::npos);
+}
+
+TEST(Resume, SaysWhenNothingIsLeftToTrain) {
+  const std::string yaml = epochs("checkpoint_config: {interval: 1}");
+  FakeTraining whole(yaml);
+  whole.run();
+  FakeTraining again(yaml);
+  again.resume(whole.work_dir() + "/epoch_4.safetensors");
+  again.probe().at_before_iter = [](Runner&) { ADD_FAILURE() << "it trains on"; };
+  ::testing::internal::CaptureStdout();
+  again.run();
+  const std::string log = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(log.find("epoch_4.safetensors is at epoch 4, iter 16 (max: 4 epochs)"), std::string::npos) << log;
 }
 
 TEST(Runs, WithTheSameSeedAreTheSame) {

@@ -107,6 +107,24 @@ TEST_F(TestToolTest, WrongFlagsAreOneLineAndExitCodeTwo) {
   expect_user_error("/no/such.yaml " + checkpoint() + " --eval bbox", "/no/such.yaml");
 }
 
+// Metrics of layers that no file has filled would look like results.
+TEST_F(TestToolTest, AnotherModelsCheckpointIsRefused) {
+  const StateDict weights = read_weights(checkpoint());
+  Checkpoint headless, resized;
+  for (const auto& [name, tensor] : weights.entries()) {
+    if (starts_with(name, "backbone.")) headless.weights.put(name, tensor);
+    resized.weights.put(name, tensor);
+  }
+  resized.weights.put("roi_head.bbox_head.0.fc_cls.bias", Tensor::zeros({81}, DType::kF32));
+  const std::string path = folder() / "other.pth";
+  write_checkpoint(path, headless);
+  expect_user_error(config() + " " + path + " --eval bbox", "this is a checkpoint of another model");
+  expect_user_error(config() + " " + path + " --eval bbox", "missing keys in source state_dict: ");
+  write_checkpoint(path, resized);
+  expect_user_error(config() + " " + path + " --eval bbox",
+                    "size mismatch for roi_head.bbox_head.0.fc_cls.bias: shape (81) in the checkpoint");
+}
+
 TEST_F(TestToolTest, WrongConfigsAreOneLineAndExitCodeTwo) {
   const std::string eval = valid() + "--eval bbox --cfg-options ";
   expect_user_error(eval + "data.test.num_image=2", "data.test.num_image: unknown key of ShapesDataset");

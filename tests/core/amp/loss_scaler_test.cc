@@ -46,7 +46,7 @@ TEST(LossScaler, ReadsEveryForm) {
 }
 
 TEST(LossScaler, RejectsWhatItDoesNotUnderstand) {
-  for (const char* yaml : {"dynamik", "-1", "0", ".nan", "[512]", "{scale_window: 5, growth_interval: 5}",
+  for (const char* yaml : {"dynamik", "-1", "0", "1e-40", ".nan", "[512]", "{scale_window: 5, growth_interval: 5}",
                            "{mode: dynamci}", "{min: 8, max: 4}", "{init_scale: -4}"}) {
     EXPECT_THROW(scaler(yaml), UserError) << yaml;
   }

@@ -68,6 +68,18 @@ TEST(LoadWeights, ReportsWhatDoesNotMatchAndRefusesStrangers) {
   EXPECT_THROW(load_weights(model, state, "a.pth"), UserError);
 }
 
+TEST(LoadWeights, ManySizesAreToldTogetherAndErrorsTakeOneLine) {
+  LoadReport report;
+  for (int i = 0; i < 30; ++i) report.mismatched.push_back(str_cat("backbone.", i, ": shape (1) ..."));
+  report.missing = {"a"};
+  EXPECT_EQ(summarise_mismatch(report),
+            "size mismatch for 30 tensors: backbone.* (30 keys); the first is backbone.0: shape (1) ...; "
+            "missing keys "
+            "in source state_dict: a");
+  EXPECT_NE(describe_mismatch(report).find("\nsize mismatch for 30 tensors"), std::string::npos);
+  EXPECT_EQ(describe_mismatch({}), "");
+}
+
 TEST(LoadWeights, UnderstandsNamesOfOlderReleases) {
   Model model({"layer2.conv2.conv_offset.weight", "layer2.conv2.conv_offset.bias", "layer2.conv2.weight"});
   const LoadReport report =
