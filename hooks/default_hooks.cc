@@ -27,25 +27,26 @@ ConfigNode merged(ConfigNode cfg, const ConfigNode& extra) {
   return cfg;
 }
 
-void register_lr_hook(Runner& runner, const ConfigNode& config, bool by_epoch) {
-  const ConfigNode lr = config.find("lr_config");
-  if (lr.is_null()) return;
-  ConfigNode cfg = lr;
-  if (!lr.has("type")) {
-    const std::string policy = lr.get<std::string>("policy");
-    const std::string type = lr_updater_type(policy);
+// A schedule: `{policy: step, ...}` is the hook StepLrUpdaterHook, or whatever `suffix` says.
+void register_schedule(Runner& runner, const ConfigNode& schedule, const std::string& suffix, bool by_epoch) {
+  if (schedule.is_null()) return;
+  ConfigNode cfg = schedule;
+  if (!schedule.has("type")) {
+    const std::string policy = schedule.get<std::string>("policy");
+    const std::string type = lr_updater_type(policy, suffix);
     if (!Registry<Hook>::instance().has(type)) {
       std::vector<std::string> policies;
       for (const std::string& name : Registry<Hook>::instance().names()) {
-        if (ends_with(name, "LrUpdaterHook")) policies.push_back(name.substr(0, name.size() - 13));
+        if (ends_with(name, suffix)) policies.push_back(name.substr(0, name.size() - suffix.size()));
       }
       const std::string near = nearest_match(policy, policies);
-      lr["policy"].fail("unknown policy '" + policy + "'; there are: " + join(policies) +
-                        (near.empty() ? "" : ". Did you mean '" + near + "'?"));
+      schedule["policy"].fail("unknown policy '" + policy + "'; there are: " + join(policies) +
+                              (near.empty() ? "" : ". Did you mean '" + near + "'?"));
     }
-    cfg = lr.without("policy").with("type", type);
+    cfg = schedule.without("policy").with("type", type);
   }
-  runner.register_hook(build<Hook>(with_default(cfg, "by_epoch", by_epoch)));
+  // Otherwise the policy's own default holds: a cycle is counted in iterations under either runner.
+  runner.register_hook(build<Hook>(by_epoch ? cfg : with_default(cfg, "by_epoch", false)));
 }
 
 void register_loggers(Runner& runner, const ConfigNode& config, bool by_epoch) {
@@ -81,7 +82,8 @@ ConfigNode optimizer_hook_config(const ConfigNode& config) {
 
 void register_training_hooks(Runner& runner, const ConfigNode& config) {
   const bool by_epoch = runner.max_epochs() > 0;
-  register_lr_hook(runner, config, by_epoch);
+  register_schedule(runner, config.find("lr_config"), "LrUpdaterHook", by_epoch);
+  register_schedule(runner, config.find("momentum_config"), "MomentumUpdaterHook", by_epoch);
   runner.register_hook(build<Hook>(optimizer_hook_config(config)));
   const ConfigNode checkpoint = config.find("checkpoint_config");
   if (!checkpoint.is_null()) {

@@ -4,9 +4,9 @@
 
 namespace osprey {
 
-// Registers what a config asks for, in mmcv's order: lr_config, optimizer_config (Fp16OptimizerHook when the
-// key fp16 or bf16 is there), checkpoint_config, the timer, log_config. With an iteration-based runner their
-// by_epoch defaults to false.
+// Registers what a config asks for, in mmcv's order: lr_config, momentum_config, optimizer_config
+// (Fp16OptimizerHook when the key fp16 or bf16 is there), checkpoint_config, the timer, log_config. With an
+// iteration-based runner their by_epoch defaults to false.
 void register_training_hooks(Runner& runner, const ConfigNode& config);
 
 // `custom_hooks: [{type: EMAHook, priority: 49, ...}]`.

@@ -6,7 +6,7 @@ namespace {
 // A straight line from the initial rate to the floor. Keys: min_lr or min_lr_ratio.
 class LinearAnnealingLrUpdaterHook final : public LrUpdaterHook {
  public:
-  explicit LinearAnnealingLrUpdaterHook(const ConfigNode& cfg) : LrUpdaterHook(cfg), floor_(cfg) {}
+  explicit LinearAnnealingLrUpdaterHook(const ConfigNode& cfg) : LrUpdaterHook(cfg), floor_(cfg, "min_lr") {}
 
  protected:
   double regular_lr(double base_lr, double progress, double max_progress) const override {
@@ -14,7 +14,7 @@ class LinearAnnealingLrUpdaterHook final : public LrUpdaterHook {
   }
 
  private:
-  LrFloor floor_;
+  ScheduleFloor floor_;
 };
 
 OSPREY_REGISTER_HOOK(LinearAnnealingLrUpdaterHook);

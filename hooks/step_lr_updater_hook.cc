@@ -11,34 +11,20 @@ namespace {
 class StepLrUpdaterHook final : public LrUpdaterHook {
  public:
   explicit StepLrUpdaterHook(const ConfigNode& cfg)
-      : LrUpdaterHook(cfg), gamma_(cfg.get("gamma", 0.1)), min_lr_(cfg.get("min_lr", 0.0, non_negative())) {
-    const ConfigNode step = cfg["step"];
-    if (step.is_list()) {
-      milestones_ = step.as<std::vector<int64_t>>();
-      if (!std::is_sorted(milestones_.begin(), milestones_.end())) step.fail("milestones must ascend");
-    } else {
-      interval_ = step.as<int64_t>();
-      if (interval_ <= 0) step.fail("must be > 0");
-    }
-  }
+      : LrUpdaterHook(cfg),
+        steps_(cfg),
+        gamma_(cfg.get("gamma", 0.1)),
+        min_lr_(cfg.get("min_lr", 0.0, non_negative())) {}
 
  protected:
   double regular_lr(double base_lr, double progress, double) const override {
-    double passed = 0;
-    if (interval_ > 0) {
-      passed = std::floor(progress / static_cast<double>(interval_));
-    } else {
-      for (const int64_t milestone : milestones_)
-        passed += progress >= static_cast<double>(milestone) ? 1 : 0;
-    }
-    return std::max(base_lr * std::pow(gamma_, passed), min_lr_);
+    return std::max(base_lr * std::pow(gamma_, steps_.passed(progress)), min_lr_);
   }
 
  private:
+  StepCount steps_;
   double gamma_;
   double min_lr_;
-  int64_t interval_ = 0;
-  std::vector<int64_t> milestones_;
 };
 
 OSPREY_REGISTER_HOOK(StepLrUpdaterHook);

@@ -41,7 +41,8 @@ struct TextLoggerHook::Line {
   int64_t epoch = 0;
   int64_t iter = 0;
   double lr = 0;
-  std::optional<int64_t> memory;  // MB, the peak
+  std::optional<double> momentum;  // where a schedule moves it
+  std::optional<int64_t> memory;   // MB, the peak
   LogBuffer::Values values;
   std::vector<std::pair<std::string, std::string>> texts;
   int64_t skipped = 0;
@@ -49,13 +50,10 @@ struct TextLoggerHook::Line {
 };
 
 TextLoggerHook::TextLoggerHook(const ConfigNode& cfg)
-    : interval_(cfg.get("interval", int64_t{10}, positive())),
-      ignore_last_(cfg.get("ignore_last", true)),
-      reset_flag_(cfg.get("reset_flag", false)),
-      by_epoch_(cfg.get("by_epoch", true)),
-      interval_exp_name_(cfg.get("interval_exp_name", int64_t{1000}, positive())) {}
+    : LoggerHook(cfg), interval_exp_name_(cfg.get("interval_exp_name", int64_t{1000}, positive())) {}
 
 void TextLoggerHook::before_run(Runner& runner) {
+  LoggerHook::before_run(runner);
   start_iter_ = runner.iter();
   json_path_ = runner.work_dir() + "/" + runner.timestamp() + ".log.json";
   const Json meta = {{"env_info", runner.env_info()},
@@ -65,33 +63,14 @@ void TextLoggerHook::before_run(Runner& runner) {
   write_json(meta.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-void TextLoggerHook::before_epoch(Runner& runner) { runner.log_buffer().clear(); }
-
-void TextLoggerHook::after_iter(Runner& runner) {
-  if (!runner.training()) return;
-  const bool due = by_epoch_ ? runner.every_n_inner_iters(interval_) : runner.every_n_iters(interval_);
-  // As mmcv: the short rest of an epoch is averaged over a full interval, reaching back.
-  if (due || (runner.end_of_epoch() && !ignore_last_)) runner.log_buffer().average(interval_);
-  if (!runner.log_buffer().ready()) return;
-  log(runner);
-  if (reset_flag_) runner.log_buffer().clear();
-  runner.log_buffer().clear_output();
-}
-
-void TextLoggerHook::after_epoch(Runner& runner) {
-  if (!runner.training()) runner.log_buffer().average();
-  if (!runner.log_buffer().ready()) return;
-  log(runner);
-  runner.log_buffer().clear_output();
-}
-
 TextLoggerHook::Line TextLoggerHook::collect(Runner& runner) const {
   const LogBuffer& buffer = runner.log_buffer();
   Line line;
-  line.train = runner.training() && buffer.find_output("time") != nullptr;
+  line.train = logs_training(runner);
   line.epoch = runner.epoch() + (runner.training() ? 1 : 0);
-  line.iter = runner.training() && by_epoch_ ? runner.inner_iter() + 1 : runner.iter() + 1;
+  line.iter = runner.training() && by_epoch() ? runner.inner_iter() + 1 : runner.iter() + 1;
   line.lr = runner.current_lr();
+  if (momentum_is_scheduled(runner)) line.momentum = runner.optimizer().groups().at(0).momentum;
   for (const auto& [name, value] : buffer.output()) {
     if (name == "eval_iter_num") {
       line.iter = static_cast<int64_t>(value);
@@ -111,7 +90,7 @@ TextLoggerHook::Line TextLoggerHook::collect(Runner& runner) const {
 }
 
 void TextLoggerHook::log(Runner& runner) {
-  if (runner.every_n_iters(interval_exp_name_) || (by_epoch_ && runner.end_of_epoch()))
+  if (runner.every_n_iters(interval_exp_name_) || (by_epoch() && runner.end_of_epoch()))
     log_info("Exp name: " + runner.exp_name());
   const Line line = collect(runner);
   log_info(text_of(runner, line));
@@ -119,6 +98,7 @@ void TextLoggerHook::log(Runner& runner) {
                {"epoch", line.epoch},
                {"iter", line.iter},
                {"lr", round5(line.lr)}};
+  if (line.momentum) json["momentum"] = round5(*line.momentum);
   if (line.memory) json["memory"] = *line.memory;
   for (const auto& [name, value] : line.values) json[name] = round5(value);
   for (const auto& [name, text] : line.texts) json[name] = text;
@@ -133,12 +113,13 @@ void TextLoggerHook::log(Runner& runner) {
 std::string TextLoggerHook::text_of(Runner& runner, const Line& line) {
   std::string text;
   if (line.train) {
-    text = by_epoch_ ? str_cat("Epoch [", line.epoch, "][", line.iter, "/", runner.epoch_length(), "]\t")
-                     : str_cat("Iter [", line.iter, "/", runner.max_iters(), "]\t");
+    text = by_epoch() ? str_cat("Epoch [", line.epoch, "][", line.iter, "/", runner.epoch_length(), "]\t")
+                      : str_cat("Iter [", line.iter, "/", runner.max_iters(), "]\t");
     text += format("lr: %.3e, ", line.lr);
+    if (line.momentum) text += format("momentum: %.4f, ", *line.momentum);
   } else {
-    text = by_epoch_ ? str_cat("Epoch(val) [", line.epoch, "][", line.iter, "]\t")
-                     : str_cat("Iter(val) [", line.iter, "]\t");
+    text = by_epoch() ? str_cat("Epoch(val) [", line.epoch, "][", line.iter, "]\t")
+                      : str_cat("Iter(val) [", line.iter, "]\t");
   }
   std::vector<std::string> items;
   std::string time, data_time;
@@ -153,7 +134,7 @@ std::string TextLoggerHook::text_of(Runner& runner, const Line& line) {
     }
   }
   for (const auto& [name, content] : line.texts) items.push_back(name + ": " + content);
-  if (line.skipped > 0) items.push_back(str_cat("skipped: ", line.skipped, "/", interval_));
+  if (line.skipped > 0) items.push_back(str_cat("skipped: ", line.skipped, "/", interval()));
   if (line.memory) items.insert(items.begin(), str_cat("memory: ", *line.memory));
   if (!data_time.empty()) items.insert(items.begin(), data_time);
   if (!time.empty()) items.insert(items.begin(), time);
@@ -161,7 +142,7 @@ std::string TextLoggerHook::text_of(Runner& runner, const Line& line) {
 }
 
 std::string TextLoggerHook::eta(Runner& runner, double time) {
-  time_sec_tot_ += time * static_cast<double>(interval_);
+  time_sec_tot_ += time * static_cast<double>(interval());
   const double average = time_sec_tot_ / static_cast<double>(runner.iter() - start_iter_ + 1);
   return timedelta(average * static_cast<double>(runner.max_iters() - runner.iter() - 1));
 }

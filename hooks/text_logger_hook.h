@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/runner/runner.h"
+#include "hooks/logger_hook.h"
 
 namespace osprey {
 
@@ -15,31 +16,23 @@ namespace osprey {
 //   loss: 3.0280
 //
 // Averages are over the committed iterations of the last `interval`; skipped ones are counted in a field of
-// their own (`skipped: 3/50`), as is the loss scale of a half run.
-// Keys: interval (10), ignore_last (true), reset_flag (false), by_epoch (true), interval_exp_name (1000).
-class TextLoggerHook final : public Hook {
+// their own (`skipped: 3/50`), as is the loss scale of a half run, and the momentum where a schedule moves
+// it. Keys: those of LoggerHook, interval_exp_name (1000).
+class TextLoggerHook final : public LoggerHook {
  public:
   explicit TextLoggerHook(const ConfigNode& cfg);
-  Priority priority() const override { return Priority::kVeryLow; }
-  bool logs() const override { return true; }
-
   void before_run(Runner& runner) override;
-  void before_epoch(Runner& runner) override;
-  void after_iter(Runner& runner) override;
-  void after_epoch(Runner& runner) override;
+
+ protected:
+  void log(Runner& runner) override;
 
  private:
   struct Line;  // the values of one line, in the order of the JSON
-  void log(Runner& runner);
   Line collect(Runner& runner) const;
   std::string text_of(Runner& runner, const Line& line);
   std::string eta(Runner& runner, double time);
   void write_json(const std::string& text) const;
 
-  int64_t interval_;
-  bool ignore_last_;
-  bool reset_flag_;
-  bool by_epoch_;
   int64_t interval_exp_name_;
   std::string json_path_;
   int64_t start_iter_ = 0;

@@ -1,56 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "hooks/lr_updater_hook.h"
-#include "tests/golden.h"
 #include "tests/hooks/fake_training.h"
 
 namespace osprey {
 namespace {
 
 using testing::FakeTraining;
-
-// 96 schedules of mmcv 1.7.2.
-TEST(LrUpdaterGolden, FollowsMmcv) {
-  const auto golden = testing::Golden::open("ops/lr_schedules");
-  const auto& json = golden.json();
-  int count = 0;
-  for (const auto& item : json["cases"]) {
-    nlohmann::json params = item["params"];
-    params["type"] = lr_updater_type(item["policy"]);
-    const auto hook = build<Hook>(parse_config(params.dump()));
-    const auto& schedule = dynamic_cast<const LrUpdaterHook&>(*hook);
-    SchedulePoint point;
-    point.epoch_length = json["epoch_len"];
-    point.max_epochs = json["max_epochs"];
-    point.max_iters = json["max_iters"];
-    for (point.iter = 0; point.iter < point.max_iters; ++point.iter) {
-      point.epoch = point.iter / point.epoch_length;
-      for (size_t group = 0; group < item["base_lr"].size(); ++group) {
-        const double expected = item["lr"][point.iter][group];
-        EXPECT_NEAR(schedule.lr_at(item["base_lr"][group], point), expected, 1e-12 * expected)
-            << item["name"] << " " << point.iter;
-      }
-    }
-    ++count;
-  }
-  EXPECT_EQ(count, 96);
-}
-
-TEST(LrUpdater, FindsTheHookOfAPolicy) {
-  EXPECT_EQ(lr_updater_type("step"), "StepLrUpdaterHook");
-  EXPECT_EQ(lr_updater_type("CosineAnnealing"), "CosineAnnealingLrUpdaterHook");
-  EXPECT_EQ(lr_updater_type("cosine"), "CosineAnnealingLrUpdaterHook");
-  const std::string base =
-      "{runner: {type: IterBasedRunner, max_iters: 1}, optimizer: {type: SGD, lr: 0.1}, ";
-  try {
-    FakeTraining training(base + "lr_config: {policy: setpp, step: [1]}}");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("Did you mean '"), std::string::npos) << error.what();
-  }
-}
 
 constexpr char kBase[] =
     "runner: {type: EpochBasedRunner, max_epochs: 3}\n"
