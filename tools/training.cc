@@ -97,24 +97,23 @@ void Training::read_resume_point(bool wants_latest) {
     return;
   }
   if (!wants_latest) return;
-  std::string damaged;
-  for (const std::string& path : find_checkpoints(work_dir_)) {
+  std::vector<std::string> damaged;
+  for (const std::string& path : find_checkpoints(work_dir_, &damaged)) {
     try {
       resume_ = read_checkpoint(path);
       const std::string bad = first_nonfinite(resume_);
       if (!bad.empty()) throw UserError(str_cat(path, ": holds a non-finite tensor (", bad, ")"));
+      resume_path_ = path;
+      break;
     } catch (const UserError& error) {
-      damaged = error.what();
-      log_warning(damaged + "; trying the checkpoint before it");
-      continue;
+      damaged.push_back(error.what());
     }
-    resume_path_ = path;
-    return;
   }
-  resume_ = Checkpoint();
-  if (!damaged.empty())
-    throw UserError(str_cat(work_dir_, ": no checkpoint is left to resume from (", damaged,
-                            "); remove the damaged files, or train without --auto-resume"));
+  if (damaged.empty()) return;
+  if (resume_path_.empty())
+    throw UserError(str_cat("--auto-resume: no checkpoint is left to go on from (", join(damaged, "; "),
+                            "); remove the damaged files, or train without it"));
+  for (const std::string& reason : damaged) log_warning(reason + "; passed over for " + resume_path_);
 }
 
 // Log, a copy of the config that can be trained from again, and the head of the log as mmdetection writes it.

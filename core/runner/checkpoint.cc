@@ -148,7 +148,7 @@ void point_link(const std::string& dir, const std::string& link, const std::stri
   if (error) throw UserError(str_cat(dir, "/", link, ": cannot link to ", target, ": ", error.message()));
 }
 
-std::vector<std::string> find_checkpoints(const std::string& work_dir) {
+std::vector<std::string> find_checkpoints(const std::string& work_dir, std::vector<std::string>* damaged) {
   std::vector<std::pair<int64_t, std::string>> found;  // iterations, path
   const std::set<fs::path> linked = linked_files(work_dir);
   std::error_code missing;
@@ -160,7 +160,7 @@ std::vector<std::string> find_checkpoints(const std::string& work_dir) {
       const CheckpointMeta meta = read_checkpoint_meta(entry.path());
       if (meta.recorded) found.emplace_back(meta.iter, entry.path());
     } catch (const UserError& error) {
-      log_warning(str_cat(error.what(), "; not considered for resuming"));
+      if (damaged) damaged->push_back(error.what());
     }
   }
   std::sort(found.rbegin(), found.rend());

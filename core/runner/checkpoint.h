@@ -47,7 +47,8 @@ void point_link(const std::string& dir, const std::string& link, const std::stri
 
 // The checkpoints of a work directory that its run may continue from, the one with the most iterations first:
 // epoch_N, iter_N, and what latest.safetensors or latest.pth points to. A file whose meta data cannot be read
-// is left out, with a warning.
-std::vector<std::string> find_checkpoints(const std::string& work_dir);
+// is left out; the reason goes to `damaged`, when given.
+std::vector<std::string> find_checkpoints(const std::string& work_dir,
+                                          std::vector<std::string>* damaged = nullptr);
 
 }  // namespace osprey

@@ -102,7 +102,7 @@ TEST_F(TestToolTest, WrongFlagsAreOneLineAndExitCodeTwo) {
   expect_user_error(valid() + "--eval bbox --eval-options claswise=true", "Did you mean 'classwise'?");
   expect_user_error(valid() + "--evil bbox", "--evil");
   expect_user_error(config() + " --eval bbox", "checkpoint");
-  expect_user_error(valid() + "--eval bbox --device tpu", "allowed are cpu and cuda");
+  expect_user_error(valid() + "--eval bbox --device tpu", "allowed are cpu, cuda");
   expect_user_error(config() + " /no/such.safetensors --eval bbox", "/no/such.safetensors");
   expect_user_error("/no/such.yaml " + checkpoint() + " --eval bbox", "/no/such.yaml");
 }
