@@ -1,5 +1,7 @@
 #include "tests/golden.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -7,20 +9,23 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
 #include "core/io/safetensors.h"
+#include "tests/golden_report.h"
 
 namespace osprey::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kShipped = "tests/golden";
+
 std::vector<fs::path> golden_folders() {
-  std::vector<fs::path> folders;
-  if (const char* folder = std::getenv("OSPREY_GOLDEN_DIR")) folders.emplace_back(folder);
-  folders.emplace_back("tests/golden");
+  if (const char* folder = std::getenv("OSPREY_GOLDEN_DIR")) return {folder};
+  std::vector<fs::path> folders = {kShipped};
   const fs::path here = fs::current_path();
   for (fs::path base = here; base.has_relative_path(); base = base.parent_path()) {
     folders.push_back(base.parent_path() / "shared/golden");
@@ -76,6 +81,21 @@ double distance(double a, double b) {
   return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
 }
 
+// Elements that are non-finite in both alike count as equal.
+double relative_l2(const std::vector<double>& actual, const std::vector<double>& expected) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const double d = distance(actual[i], expected[i]);
+    difference += d * d;
+    if (std::isfinite(expected[i])) norm += expected[i] * expected[i];
+  }
+  return norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+}
+
+void note_error(double error) {
+  if (GoldenReport* report = GoldenReport::get()) report->error(error);
+}
+
 std::string index_text(int64_t flat, const Shape& shape) {
   std::vector<int64_t> index(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {
@@ -93,6 +113,23 @@ std::string Golden::find_file(const std::string& name) {
   return path;
 }
 
+std::string Golden::shipped_file(const std::string& name) {
+  OSPREY_REQUIRE(fs::exists(fs::path(kShipped) / name), kShipped, " has no '", name, "'");
+  return fs::path(kShipped) / name;
+}
+
+std::vector<std::string> Golden::fixtures(const std::string& folder, const std::string& prefix) {
+  std::set<std::string> names;
+  for (const fs::path& base : golden_folders()) {
+    if (!fs::is_directory(base / folder)) continue;
+    for (const auto& file : fs::directory_iterator(base / folder)) {
+      const std::string name = file.path().stem();
+      if (file.path().extension() == ".json" && starts_with(name, prefix)) names.insert(name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
 Golden Golden::open(const std::string& name) {
   Golden golden;
   golden.name_ = name;
@@ -104,6 +141,7 @@ Golden Golden::open(const std::string& name) {
     for (auto& [key, tensor] : read_safetensors(tensors).tensors) golden.tensors_.emplace(key, tensor);
   }
   if (!json.empty()) golden.json_ = std::make_shared<const nlohmann::json>(read_json(json));
+  if (GoldenReport* report = GoldenReport::get()) report->opened(name, golden.names());
   return golden;
 }
 
@@ -111,6 +149,7 @@ const Tensor& Golden::tensor(const std::string& name) const {
   const auto found = tensors_.find(name);
   OSPREY_REQUIRE(found != tensors_.end(), "golden ", name_, ": no tensor '", name,
                  "'; there are: ", join(names()));
+  if (GoldenReport* report = GoldenReport::get()) report->read(name_, name);
   return found->second;
 }
 
@@ -126,6 +165,7 @@ std::vector<std::string> Golden::names(const std::string& prefix) const {
 
 const nlohmann::json& Golden::json() const {
   OSPREY_REQUIRE(json_, "golden ", name_, ": there is no ", name_, ".json");
+  if (GoldenReport* report = GoldenReport::get()) report->read(name_, "json");
   return *json_;
 }
 
@@ -133,6 +173,17 @@ std::vector<std::string> Golden::cases() const {
   std::vector<std::string> cases;
   for (const auto& item : json().at("cases").items()) cases.push_back(item.key());
   return cases;
+}
+
+std::vector<std::string> Golden::cases(const std::string& key, const std::vector<std::string>& values) const {
+  std::vector<std::string> matching;
+  for (const std::string& name : cases()) {
+    const bool matches =
+        has_param(name, key) && std::count(values.begin(), values.end(), text(name, key)) != 0;
+    if (matches) matching.push_back(name);
+  }
+  OSPREY_REQUIRE(!matching.empty(), "golden ", name_, ": no case has ", key, " ", join(values, " or "));
+  return matching;
 }
 
 bool Golden::has_param(const std::string& case_name, const std::string& key) const {
@@ -163,6 +214,12 @@ std::vector<double> Golden::numbers(const std::string& case_name, const std::str
 }
 std::vector<int64_t> Golden::integers(const std::string& case_name, const std::string& key) const {
   return param(case_name, key).get<std::vector<int64_t>>();
+}
+
+std::string test_name(const std::string& case_name) {
+  std::string name = case_name;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
 }
 
 Tensor nchw_to_nhwc(const Tensor& tensor) {
@@ -196,13 +253,9 @@ double max_abs_diff(const Tensor& a, const Tensor& b) {
 
 double relative_l2(const Tensor& a, const Tensor& b) {
   OSPREY_REQUIRE(a.shape() == b.shape(), "relative_l2: ", describe(a), " against ", describe(b));
-  const std::vector<double> left = a.to_doubles(), right = b.to_doubles();
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < left.size(); ++i) {
-    difference += (left[i] - right[i]) * (left[i] - right[i]);
-    norm += right[i] * right[i];
-  }
-  return norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+  const double error = relative_l2(a.to_doubles(), b.to_doubles());
+  note_error(error);
+  return error;
 }
 
 ::testing::AssertionResult tensor_near(const Tensor& actual, const Tensor& expected, double atol,
@@ -212,6 +265,7 @@ double relative_l2(const Tensor& a, const Tensor& b) {
            << "actual is " << describe(actual) << ", expected " << describe(expected);
   }
   const std::vector<double> left = actual.to_doubles(), right = expected.to_doubles();
+  if (GoldenReport::get()) note_error(relative_l2(left, right));
   int64_t failures = 0, worst = -1;
   double worst_excess = 0;
   for (size_t i = 0; i < left.size(); ++i) {
@@ -231,6 +285,16 @@ double relative_l2(const Tensor& a, const Tensor& b) {
           << ", expected " << right[worst] << ", |difference| " << distance(left[worst], right[worst])
           << " > " << atol << " + " << rtol << " * |expected|";
   return failure;
+}
+
+::testing::AssertionResult number_near(double actual, double expected, double atol, double rtol) {
+  note_error(relative_l2(std::vector<double>{actual}, {expected}));
+  const double difference = distance(actual, expected);
+  const double allowed = std::isfinite(expected) ? atol + rtol * std::abs(expected) : 0;
+  if (difference <= allowed) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "actual " << actual << ", expected " << expected << ", |difference| " << difference << " > "
+         << atol << " + " << rtol << " * |expected|";
 }
 
 }  // namespace osprey::testing

@@ -22,14 +22,24 @@ namespace osprey::testing {
 //     const double scale = golden.number(name, "spatial_scale");
 //     const Tensor input = nchw_to_nhwc(golden.tensor(name + "/input"));
 //
-// Files are looked for in $OSPREY_GOLDEN_DIR, then in tests/golden (which ships with the tests), then in
-// ../shared/golden of the working directory and its parents. All functions throw Error, with the names there
-// are, when something is missing: a test without its fixture fails.
+// With $OSPREY_GOLDEN_DIR set files come from there and from nowhere else; without, from tests/golden (which
+// ships with the tests), then from ../shared/golden of the working directory and its parents. Tests read
+// cases, sizes and parameters from the files: fixtures of other seeds, sizes and names pass unchanged. All
+// functions throw Error, with the names there are, when something is missing: a test without its fixture
+// fails.
+//
+// $OSPREY_GOLDEN_REPORT names a file that collects the errors (tests/golden_report.h).
 class Golden {
  public:
   static Golden open(const std::string& name);
   // Path of any fixture file: "checkpoint/misc_zip.pth".
   static std::string find_file(const std::string& name);
+  // Path of a file that ships with the tests, wherever the fixtures come from: a small model for tests that
+  // judge no numbers.
+  static std::string shipped_file(const std::string& name);
+  // The names, without ".json", of all fixtures of a folder that start with `prefix`; none when there is no
+  // such folder: for INSTANTIATE_TEST_SUITE_P, which fails then.
+  static std::vector<std::string> fixtures(const std::string& folder, const std::string& prefix = "");
 
   bool has(const std::string& tensor) const { return tensors_.count(tensor) != 0; }
   const Tensor& tensor(const std::string& name) const;
@@ -38,6 +48,8 @@ class Golden {
 
   const nlohmann::json& json() const;
   std::vector<std::string> cases() const;  // the keys of json()["cases"], in alphabetical order
+  // Those whose param `key` is one of `values`; at least one, or the fixture has lost what a test is about.
+  std::vector<std::string> cases(const std::string& key, const std::vector<std::string>& values) const;
 
   // json()["cases"][case]["params"][key].
   bool has_param(const std::string& case_name, const std::string& key) const;
@@ -55,6 +67,9 @@ class Golden {
   std::map<std::string, Tensor> tensors_;
   std::shared_ptr<const nlohmann::json> json_;
 };
+
+// "htc-r50.1" -> "htc_r50_1": a case as GoogleTest can name it.
+std::string test_name(const std::string& case_name);
 
 // (n, c, h, w) <-> (n, h, w, c), any dtype. The same permutation turns a conv weight from OIHW into OHWI.
 Tensor nchw_to_nhwc(const Tensor& tensor);
@@ -74,6 +89,11 @@ double relative_l2(const Tensor& a, const Tensor& b);
 ::testing::AssertionResult tensor_near(const Tensor& actual, const Tensor& expected, double atol,
                                        double rtol);
 
+// The same for one number.
+::testing::AssertionResult number_near(double actual, double expected, double atol, double rtol);
+
+#define EXPECT_NUMBER_NEAR(actual, expected, atol, rtol) \
+  EXPECT_TRUE(::osprey::testing::number_near(actual, expected, atol, rtol))
 #define EXPECT_TENSOR_NEAR(actual, expected, atol, rtol) \
   EXPECT_TRUE(::osprey::testing::tensor_near(actual, expected, atol, rtol))
 #define ASSERT_TENSOR_NEAR(actual, expected, atol, rtol) \

@@ -55,12 +55,16 @@ ConfigNode golden_model_cfg(const std::string& name) {
   return root["model"].with("train_cfg", root["train_cfg"]).with("test_cfg", root["test_cfg"]);
 }
 
-void load_golden_weights(Module& module, const Golden& weights, const std::string& prefix) {
+StateDict golden_state(const Golden& weights, const std::string& prefix) {
   StateDict state;
   for (const std::string& name : weights.names(prefix)) {
     state.put(name.substr(prefix.size()), weights.tensor(name));
   }
-  const LoadReport report = module.load_state_dict(state);
+  return state;
+}
+
+void load_golden_weights(Module& module, const Golden& weights, const std::string& prefix) {
+  const LoadReport report = module.load_state_dict(golden_state(weights, prefix));
   EXPECT_TRUE(report.clean()) << "missing: " << join(report.missing)
                               << "\nunexpected: " << join(report.unexpected)
                               << "\nmismatched: " << join(report.mismatched);

@@ -17,8 +17,9 @@ std::vector<std::string> golden_cases(const std::string& folder);
 // The `model:` block of a golden yaml with its train_cfg and test_cfg inside, as a detector is built from it.
 ConfigNode golden_model_cfg(const std::string& name);
 
-// Loads every tensor of the fixture whose name starts with `prefix`. Fails unless names and shapes match
-// exactly.
+// Every tensor of the fixture whose name starts with `prefix`, without the prefix.
+StateDict golden_state(const Golden& weights, const std::string& prefix = "");
+// Loads them. Fails unless names and shapes match exactly.
 void load_golden_weights(Module& module, const Golden& weights, const std::string& prefix = "");
 
 // inputs.safetensors or inputs_edge.safetensors as a training batch, or its image 0 alone as a test batch.
