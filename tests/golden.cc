@@ -130,12 +130,20 @@ std::vector<std::string> Golden::fixtures(const std::string& folder, const std::
   return {names.begin(), names.end()};
 }
 
-Golden Golden::open(const std::string& name) {
+Golden Golden::open(const std::string& name) { return read(name, search); }
+
+Golden Golden::open_shipped(const std::string& name) {
+  return read(name, [](const std::string& file) -> std::string {
+    return fs::exists(fs::path(kShipped) / file) ? shipped_file(file) : "";
+  });
+}
+
+Golden Golden::read(const std::string& name, std::string (*find)(const std::string&)) {
   Golden golden;
   golden.name_ = name;
-  const std::string tensors = search(name + ".safetensors");
-  std::string json = search(name + ".json");
-  if (json.empty()) json = search(without_suffixes(name) + ".json");
+  const std::string tensors = find(name + ".safetensors");
+  std::string json = find(name + ".json");
+  if (json.empty()) json = find(without_suffixes(name) + ".json");
   if (tensors.empty() && json.empty()) find_file(name + ".safetensors");  // throws, naming the folders
   if (!tensors.empty()) {
     for (auto& [key, tensor] : read_safetensors(tensors).tensors) golden.tensors_.emplace(key, tensor);
@@ -214,6 +222,12 @@ std::vector<double> Golden::numbers(const std::string& case_name, const std::str
 }
 std::vector<int64_t> Golden::integers(const std::string& case_name, const std::string& key) const {
   return param(case_name, key).get<std::vector<int64_t>>();
+}
+
+std::pair<int64_t, int64_t> Golden::height_width(const std::string& case_name, const std::string& key) const {
+  const nlohmann::json& value = param(case_name, key);
+  if (value.is_array()) return {value.at(0).get<int64_t>(), value.at(1).get<int64_t>()};
+  return {value.get<int64_t>(), value.get<int64_t>()};
 }
 
 std::string test_name(const std::string& case_name) {

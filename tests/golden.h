@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>  // the declaration alone: include <nlohmann/json.hpp> to walk json()
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor/tensor.h"
@@ -34,8 +35,9 @@ class Golden {
   static Golden open(const std::string& name);
   // Path of any fixture file: "checkpoint/misc_zip.pth".
   static std::string find_file(const std::string& name);
-  // Path of a file that ships with the tests, wherever the fixtures come from: a small model for tests that
-  // judge no numbers.
+  // A fixture, or the path of a file, that ships with the tests, wherever the others come from: a small model
+  // and its images for tests that judge no numbers.
+  static Golden open_shipped(const std::string& name);
   static std::string shipped_file(const std::string& name);
   // The names, without ".json", of all fixtures of a folder that start with `prefix`; none when there is no
   // such folder: for INSTANTIATE_TEST_SUITE_P, which fails then.
@@ -59,8 +61,12 @@ class Golden {
   std::string text(const std::string& case_name, const std::string& key) const;
   std::vector<double> numbers(const std::string& case_name, const std::string& key) const;
   std::vector<int64_t> integers(const std::string& case_name, const std::string& key) const;
+  // One number for both axes, or [h, w].
+  std::pair<int64_t, int64_t> height_width(const std::string& case_name, const std::string& key) const;
 
  private:
+  // Of files as `find` finds them, which gives "" where there is none.
+  static Golden read(const std::string& name, std::string (*find)(const std::string&));
   const nlohmann::json& param(const std::string& case_name, const std::string& key) const;
 
   std::string name_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -10,9 +11,6 @@
 #include "tests/golden.h"
 
 namespace osprey::testing {
-
-// The cases of a folder of fixtures that have weights: NAME for every NAME.weights.safetensors, sorted.
-std::vector<std::string> golden_cases(const std::string& folder);
 
 // The `model:` block of a golden yaml with its train_cfg and test_cfg inside, as a detector is built from it.
 ConfigNode golden_model_cfg(const std::string& name);
@@ -33,6 +31,12 @@ Variable probe_loss(const Variables& outs);
 // Largest relative L2 error that the README allows for a tensor: what f32 rounding costs the reference itself
 // and what a perturbation of 1e-6 does to it.
 double golden_tolerance(double float64_error, double perturbed_change);
+
+// For fixtures that do not say what a perturbation does: the largest relative L2 change of each gradient when
+// the weights move by a relative 1e-6, of three draws, measured on the module itself (where a ReLU's input is
+// that near to 0, gradients move by far more than rounding). `backward` runs forward and backward. Weights,
+// gradients and buffers are left as they were.
+std::map<std::string, double> measured_sensitivity(Module& module, const std::function<void()>& backward);
 
 // Compares each parameter's gradient with "grad/NAME" or "grad_sample/NAME" and "grad_norm/NAME". tolerance:
 // relative L2 by name; names without an entry get `fallback`. Parameters that the fixture has no gradient for

@@ -127,7 +127,7 @@ TEST_F(PretrainedTest, AFailureNamesFileUrlAndTheWayToDoWithout) {
 }
 
 TEST_F(PretrainedTest, FillsTheBackboneFromItsOwnOrAWholeDetectorsCheckpoint) {
-  const Golden weights = Golden::open("detectors/htc.weights");
+  const Golden weights = Golden::open_shipped("detectors/htc.weights");
   for (const bool whole : {true, false}) {
     Safetensors file;
     for (const std::string& key : weights.names(whole ? "" : "backbone.")) {

@@ -1,6 +1,6 @@
 #include "models/backbones/resnet.h"
 
-#include <cctype>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/models/model_golden.h"
@@ -17,7 +17,16 @@ std::map<std::string, double> gradient_tolerances(const nlohmann::json& json) {
   return tolerances;
 }
 
-class ResNetGolden : public ::testing::TestWithParam<std::string> {
+// The cases with stored weights; full_size_test has the other.
+std::vector<std::string> cases() {
+  std::vector<std::string> cases = Golden::fixtures("backbone");
+  cases.erase(std::remove_if(cases.begin(), cases.end(),
+                             [](const std::string& name) { return ends_with(name, "_formula"); }),
+              cases.end());
+  return cases;
+}
+
+class BackboneGolden : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const std::string file = "backbone/" + GetParam();
@@ -30,6 +39,7 @@ class ResNetGolden : public ::testing::TestWithParam<std::string> {
 
   void expect_outs(const Variables& outs, const std::string& prefix) {
     const auto& errors = golden_.json()["relative_l2_to_float64"]["out"];
+    ASSERT_EQ(outs.size(), errors.size());
     for (size_t i = 0; i < outs.size(); ++i) {
       const Tensor& expected = golden_.tensor(prefix + std::to_string(i));
       EXPECT_LE(relative_l2(nhwc_to_nchw(outs[i].value()), expected), golden_tolerance(errors[i], 0))
@@ -41,27 +51,33 @@ class ResNetGolden : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Backbone> backbone_;
 };
 
-TEST_P(ResNetGolden, TrainingMatchesTheReference) {
+TEST_P(BackboneGolden, TrainingMatchesTheReference) {
   backbone_->train();
   const Variable img(nchw_to_nhwc(golden_.tensor("img")), /*requires_grad=*/true);
   const Variables outs = backbone_->forward(img);
   expect_outs(outs, "out/");
   const Variable loss = probe_loss(outs);
   // The loss is a sum of probes of both signs: its error is relative to the outputs', not to its own size.
-  EXPECT_NEAR(loss.value().item(), golden_.tensor("loss").item(), 2e-7);
+  EXPECT_NUMBER_NEAR(loss.value().item(), golden_.tensor("loss").item(), 2e-7, 0);
   loss.backward();
-  EXPECT_LE(relative_l2(nhwc_to_nchw(img.grad()), golden_.tensor("grad_img")), 2e-5);
+  const double img_error = golden_.json()["relative_l2_to_float64"]["grad_img"];
+  EXPECT_LE(relative_l2(nhwc_to_nchw(img.grad()), golden_.tensor("grad_img")),
+            golden_tolerance(img_error, 0));
   expect_golden_gradients(*backbone_, golden_, gradient_tolerances(golden_.json()), 1e-5);
 }
 
-// Values are judged by mask_rcnn_edge and fpn_bn: the post/ tensors of these fixtures are the statistics
-// before the forward (num_batches_tracked is 0). Here: which of them move.
-TEST_P(ResNetGolden, FrozenAndEvaluatedNormsKeepTheirStatistics) {
+// Which statistics move. Their values are judged by mask_rcnn_edge and fpn_bn where, as in the fixtures of
+// this writing, post/ holds what was there before the forward (num_batches_tracked is 0).
+TEST_P(BackboneGolden, FrozenAndEvaluatedNormsKeepTheirStatistics) {
   const ConfigNode cfg = load_config(Golden::find_file("backbone/" + GetParam() + ".yaml"))["backbone"];
   backbone_->train();
   backbone_->forward(nchw_to_nhwc(golden_.tensor("img")));
   backbone_->commit_buffers();
   for (const auto& [name, buffer] : backbone_->named_buffers()) {
+    const std::string post = "post/" + name;
+    if (golden_.has(post) && max_abs_diff(golden_.tensor(post), weights_.tensor(name)) > 0) {
+      EXPECT_TENSOR_NEAR(buffer->value.reshape({-1}), golden_.tensor(post).reshape({-1}), 1e-6, 1e-5) << name;
+    }
     if (!ends_with(name, "num_batches_tracked")) continue;
     const bool in_stem = starts_with(name, "bn1");
     const bool frozen = cfg.get("frozen_stages", -1) >= (in_stem ? 0 : name.at(5) - '0');
@@ -69,18 +85,14 @@ TEST_P(ResNetGolden, FrozenAndEvaluatedNormsKeepTheirStatistics) {
   }
 }
 
-TEST_P(ResNetGolden, EvaluationMatchesTheReference) {
+TEST_P(BackboneGolden, EvaluationMatchesTheReference) {
   backbone_->train(false);
   expect_outs(backbone_->forward(nchw_to_nhwc(golden_.tensor("img"))),
               golden_.has("eval_out/0") ? "eval_out/" : "out/");
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ResNetGolden, ::testing::ValuesIn(golden_cases("backbone")),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Cases, BackboneGolden, ::testing::ValuesIn(cases()),
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace osprey::testing

@@ -7,7 +7,7 @@
 namespace osprey::testing {
 
 std::unique_ptr<Detector> make_detector(const std::string& name, const std::vector<std::string>& overrides) {
-  const ConfigNode root = load_config(Golden::find_file("detectors/" + name + ".yaml"), overrides);
+  const ConfigNode root = load_config(Golden::shipped_file("detectors/" + name + ".yaml"), overrides);
   set_log_level("ERROR");  // the warning of frozen parts drawn at random is expected
   auto detector =
       build<Detector>(root["model"].with("train_cfg", root["train_cfg"]).with("test_cfg", root["test_cfg"]));
@@ -16,7 +16,7 @@ std::unique_ptr<Detector> make_detector(const std::string& name, const std::vect
   return detector;
 }
 
-Batch make_batch() { return golden_batch(Golden::open("detectors/inputs")); }
+Batch make_batch() { return golden_batch(Golden::open_shipped("detectors/inputs")); }
 
 void remove_objects(Batch& batch, size_t image) {
   batch.gt_bboxes[image] = Tensor({0, 4}, DType::kF32);

@@ -14,10 +14,10 @@ LossScaler scaler(const std::string& yaml) {
   return LossScaler(parse_config("loss_scale: " + yaml).find("loss_scale"));
 }
 
-// 56 histories of mmcv's LossScaler and torch's GradScaler rule.
+// Histories of mmcv's LossScaler and torch's GradScaler rule.
 TEST(LossScalerGolden, FollowsBothRules) {
   const auto golden = testing::Golden::open("ops/loss_scaler");
-  int count = 0;
+  ASSERT_FALSE(golden.json()["cases"].empty());
   for (const auto& item : golden.json()["cases"]) {
     LossScaler s = scaler(item["params"].dump());
     std::set<int64_t> overflows;
@@ -29,9 +29,7 @@ TEST(LossScalerGolden, FollowsBothRules) {
       while (segment + 1 < after.size() && after[segment + 1][0].get<int64_t>() <= i) ++segment;
       ASSERT_EQ(s.scale(), after[segment][1].get<double>()) << item["name"] << " step " << i;
     }
-    ++count;
   }
-  EXPECT_EQ(count, 56);
 }
 
 TEST(LossScaler, ReadsEveryForm) {

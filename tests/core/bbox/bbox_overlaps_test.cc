@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "tests/golden.h"
 
@@ -12,7 +13,9 @@ namespace {
 using testing::Golden;
 
 OverlapMode mode_of(const std::string& name) {
-  return name == "iof" ? OverlapMode::kIoF : name == "giou" ? OverlapMode::kGIoU : OverlapMode::kIoU;
+  const std::map<std::string, OverlapMode> modes{
+      {"iou", OverlapMode::kIoU}, {"iof", OverlapMode::kIoF}, {"giou", OverlapMode::kGIoU}};
+  return modes.at(name);
 }
 
 TEST(BBoxOverlaps, AgreesWithReference) {

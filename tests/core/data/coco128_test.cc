@@ -21,7 +21,8 @@ namespace {
 std::string coco128() {
   if (const char* folder = std::getenv("OSPREY_COCO128_DIR")) return folder;
   // Bazel runs tests elsewhere; a fixture is a link into the repository.
-  std::filesystem::path folder = std::filesystem::canonical(testing::Golden::find_file("ops/pipeline.json"));
+  std::filesystem::path folder =
+      std::filesystem::canonical(testing::Golden::shipped_file("ops/pipeline.json"));
   for (; folder != folder.root_path(); folder = folder.parent_path()) {
     const auto candidate = folder / "../shared/data/coco128";
     if (std::filesystem::is_directory(candidate)) return candidate.string();
@@ -56,9 +57,7 @@ class Coco128Test : public ::testing::Test {
 
 TEST_F(Coco128Test, DecodesAsTheReference) {
   const auto golden = testing::Golden::open("ops/pipeline");
-  int compared = 0;
-  for (const std::string& name : golden.cases()) {
-    if (golden.text(name, "op") != "imread") continue;
+  for (const std::string& name : golden.cases("op", {"imread"})) {
     const cv::Mat image = read_image(coco128() + "/" + golden.text(name, "file"), cv::IMREAD_COLOR);
     const auto origin = golden.integers(name, "crop_yx");
     const Tensor& crop = golden.tensor(name + "/crop");
@@ -68,9 +67,7 @@ TEST_F(Coco128Test, DecodesAsTheReference) {
     Tensor got(crop.shape(), DType::kU8);
     std::memcpy(got.mutable_raw(), part.data, got.bytes());
     EXPECT_TENSOR_NEAR(got, crop, 2, 0) << name;  // decoders may round differently
-    ++compared;
   }
-  EXPECT_EQ(compared, 3);
 }
 
 TEST_F(Coco128Test, LoadsEveryTrainingImage) {

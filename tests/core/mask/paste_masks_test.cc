@@ -13,19 +13,30 @@ using testing::Golden;
 
 TEST(PasteMasksTest, MatchesTheReferenceUpToTies) {
   const Golden golden = Golden::open("ops/masks");
-  const Tensor probs = golden.tensor("paste/probs").reshape({9, 28, 28});
-  const std::vector<Rle> pasted = paste_masks(probs, golden.tensor("paste/boxes"), 60, 80, 0.5);
-  const Tensor values = golden.tensor("paste/pasted"), binary = golden.tensor("paste/binary");
-  ASSERT_EQ(pasted.size(), 9u);
-  for (int64_t k = 0; k < 9; ++k) {
-    const Tensor actual = decode(pasted[k]);
-    int64_t wrong = 0;
-    for (int64_t i = 0; i < 60 * 80; ++i) {
-      const bool tie = std::abs(values[k].data<float>()[i] - 0.5f) < 1e-5f;  // rounding decides these
-      wrong += !tie && actual.data<uint8_t>()[i] != binary[k].data<uint8_t>()[i];
+  int cases = 0;
+  for (const std::string& name : golden.cases()) {
+    if (!golden.has_param(name, "threshold")) continue;
+    ++cases;
+    const Tensor& stored = golden.tensor(name + "/probs");  // (n, 1, h, w)
+    const Tensor probs = stored.reshape({stored.dim(0), stored.dim(2), stored.dim(3)});
+    const double threshold = golden.number(name, "threshold");
+    const std::vector<Rle> pasted =
+        paste_masks(probs, golden.tensor(name + "/boxes"), golden.integer(name, "img_h"),
+                    golden.integer(name, "img_w"), threshold);
+    const Tensor values = golden.tensor(name + "/pasted"), binary = golden.tensor(name + "/binary");
+    ASSERT_EQ(static_cast<int64_t>(pasted.size()), binary.dim(0));
+    for (int64_t k = 0; k < binary.dim(0); ++k) {
+      const Tensor actual = decode(pasted[k]);
+      ASSERT_EQ(actual.shape(), binary[k].shape());
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < actual.numel(); ++i) {
+        const bool tie = std::abs(values[k].data<float>()[i] - threshold) < 1e-5;  // rounding decides these
+        wrong += !tie && actual.data<uint8_t>()[i] != binary[k].data<uint8_t>()[i];
+      }
+      EXPECT_EQ(wrong, 0) << name << ", mask " << k;
     }
-    EXPECT_EQ(wrong, 0) << "mask " << k;
   }
+  EXPECT_GT(cases, 0);
 }
 
 TEST(PasteMasksTest, AFullMaskFillsItsBox) {

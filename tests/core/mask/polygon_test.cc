@@ -57,24 +57,32 @@ Rle rasterize_by_walking(const Polygon& polygon, int64_t h, int64_t w) {
 
 TEST(PolygonTest, RasterisesAsTheReference) {
   const Golden golden = Golden::open("ops/masks");
-  const auto json = Golden::open("ops/masks_rle").json()["polygons"];
+  const auto file = Golden::open("ops/masks_rle").json();
+  const auto& json = file["polygons"];
+  const int64_t h = file["size"][0], w = file["size"][1];
   for (size_t i = 0; i < json.size(); ++i) {
     SCOPED_TRACE(json[i]["name"].get<std::string>());
     const auto polygons = json[i]["polygons"].get<std::vector<Polygon>>();
-    const Rle rle = rasterize(polygons, 37, 43);
+    const Rle rle = rasterize(polygons, h, w);
     EXPECT_EQ(to_string(rle), json[i]["counts_string"].get<std::string>());
     EXPECT_EQ(rle.counts, json[i]["counts"].get<std::vector<uint32_t>>());
-    EXPECT_TENSOR_EQ(decode(rle), golden.tensor("polygons/bitmaps")[static_cast<int64_t>(i)]);
+    const auto row = static_cast<int64_t>(i);
+    EXPECT_TENSOR_EQ(decode(rle), golden.tensor("polygons/bitmaps")[row]);
+    EXPECT_EQ(area(rle), golden.tensor("polygons/area").data<int64_t>()[row]);
+    const XYWH box = bounding_box(rle);
+    EXPECT_TENSOR_EQ(Tensor::from(std::vector<double>(box.begin(), box.end()), {4}),
+                     golden.tensor("polygons/bbox")[row]);
     for (size_t part = 0; part < polygons.size(); ++part) {
-      EXPECT_EQ(to_string(rasterize(polygons[part], 37, 43)),
+      EXPECT_EQ(to_string(rasterize(polygons[part], h, w)),
                 json[i]["parts"][part]["counts_string"].get<std::string>());
     }
   }
 }
 
 TEST(PolygonTest, BoxesRasteriseAsTheReference) {
-  for (const auto& entry : Golden::open("ops/masks_rle").json()["boxes_as_masks"]) {
-    const Rle rle = rasterize_box(entry["bbox"].get<XYWH>(), 37, 43);
+  const auto file = Golden::open("ops/masks_rle").json();
+  for (const auto& entry : file["boxes_as_masks"]) {
+    const Rle rle = rasterize_box(entry["bbox"].get<XYWH>(), file["size"][0], file["size"][1]);
     EXPECT_EQ(to_string(rle), entry["counts_string"].get<std::string>()) << entry["bbox"].dump();
   }
 }

@@ -16,13 +16,17 @@ Variable apply(const Variables& in) { return linear(in[0], in[1], in.size() > 2 
 
 TEST(Linear, AgreesWithTheReference) {
   const Golden golden = Golden::open("ops/layers");
-  const auto run = run_op(
-      apply, {golden.tensor("linear/input"), golden.tensor("linear/weight"), golden.tensor("linear/bias")},
-      golden.tensor("linear/grad_output"));
-  expect_golden(run.value, golden.tensor("linear/output"), "output");
-  expect_golden(run.gradients[0], golden.tensor("linear/grad_input"), "grad_input");
-  expect_golden(run.gradients[1], golden.tensor("linear/grad_weight"), "grad_weight");
-  expect_golden(run.gradients[2], golden.tensor("linear/grad_bias"), "grad_bias");
+  for (const std::string& name : golden.cases("op", {"linear"})) {
+    const auto tensor = [&](const char* key) { return golden.tensor(name + "/" + key); };
+    const bool has_bias = golden.has(name + "/bias");
+    Tensors inputs{tensor("input"), tensor("weight")};
+    if (has_bias) inputs.push_back(tensor("bias"));
+    const auto run = run_op(apply, inputs, tensor("grad_output"));
+    expect_golden(run.value, tensor("output"), name + "/output");
+    expect_golden(run.gradients[0], tensor("grad_input"), name + "/grad_input");
+    expect_golden(run.gradients[1], tensor("grad_weight"), name + "/grad_weight");
+    if (has_bias) expect_golden(run.gradients[2], tensor("grad_bias"), name + "/grad_bias");
+  }
 }
 
 TEST(Linear, GradientsMatchFiniteDifferences) {

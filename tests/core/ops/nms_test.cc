@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/rng.h"
@@ -16,9 +17,10 @@ namespace {
 using testing::Golden;
 
 SoftNmsMethod method_of(const std::string& name) {
-  return name == "naive"    ? SoftNmsMethod::kNaive
-         : name == "linear" ? SoftNmsMethod::kLinear
-                            : SoftNmsMethod::kGaussian;
+  const std::map<std::string, SoftNmsMethod> methods{{"naive", SoftNmsMethod::kNaive},
+                                                     {"linear", SoftNmsMethod::kLinear},
+                                                     {"gaussian", SoftNmsMethod::kGaussian}};
+  return methods.at(name);
 }
 
 // A mmcv nms_cfg, read by the code that reads configs.
@@ -37,6 +39,7 @@ NmsResult run_case(const Golden& golden, const std::string& name) {
                                         params["min_score"], method_of(params["method"]), params["offset"]);
     return {soft.dets, soft.inds};
   }
+  EXPECT_EQ(params["op"], "nms");
   nlohmann::json nms_cfg = params;
   nms_cfg.erase("op");
   nms_cfg["class_agnostic"] = true;

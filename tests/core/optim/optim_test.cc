@@ -36,11 +36,8 @@ std::string yaml_of(nlohmann::json args, const std::string& type) {
 // ulp or two per step.
 TEST(OptimizerGolden, StepsLikePyTorch) {
   const Golden golden = Golden::open("ops/optim");
-  int steppers = 0;
-  for (const std::string& name : golden.cases()) {
+  for (const std::string& name : golden.cases("optimizer", {"SGD", "Adam", "AdamW"})) {
     nlohmann::json params = golden.json()["cases"][name]["params"];
-    if (!params.contains("optimizer")) continue;
-    ++steppers;
     MasterParameter p = master("p", golden.tensor(name + "/param_init").clone());
     const std::string type = params["optimizer"];
     params.erase("optimizer");
@@ -52,15 +49,14 @@ TEST(OptimizerGolden, StepsLikePyTorch) {
           << name << " " << i;
     }
   }
-  EXPECT_EQ(steppers, 7);
 }
 
 // Golden optim/optim_fp32: 20 steps, with the state at the end; tolerance: ten times what f32 costs PyTorch
 // itself against f64.
 TEST(OptimizerGolden, KeepsPyTorchsState) {
-  const Golden golden = Golden::open("optim/optim_fp32");
-  const auto& cases = golden.json()["fp32"];
-  EXPECT_EQ(cases.size(), 12u);
+  const Golden golden = Golden::open("optim/optim_fp32"), arguments = Golden::open("optim/optim");
+  const auto& cases = arguments.json()["fp32"];
+  ASSERT_FALSE(cases.empty());
   for (const auto& [name, spec] : cases.items()) {
     const double tolerance = 10 * spec["max_abs_to_float64"].get<double>();
     MasterParameter p = master("p", golden.tensor("p0").clone());
@@ -78,16 +74,13 @@ TEST(OptimizerGolden, KeepsPyTorchsState) {
       ASSERT_NE(state.find("p." + key), nullptr) << name << " " << key;
       EXPECT_TENSOR_NEAR(*state.find("p." + key), golden.tensor(entry), tolerance, 1e-5) << entry;
     }
-    EXPECT_EQ(state.find("p.step")->item(), 20);
+    EXPECT_EQ(state.find("p.step")->item(), static_cast<double>(grads.dim(0)));
   }
 }
 
 TEST(ClipGradGolden, ClipsLikePyTorch) {
   const Golden golden = Golden::open("ops/optim");
-  int clips = 0;
-  for (const std::string& name : golden.cases()) {
-    if (!golden.has_param(name, "max_norm")) continue;
-    ++clips;
+  for (const std::string& name : golden.cases("op", {"clip_grad_norm_"})) {
     const std::string type = golden.text(name, "norm_type");
     const GradClip clip = GradClip::from(parse_config(
         "{max_norm: " + std::to_string(golden.number(name, "max_norm")) + ", norm_type: " + type + "}"));
@@ -95,7 +88,7 @@ TEST(ClipGradGolden, ClipsLikePyTorch) {
     a.grad = a.value;
     b.grad = b.value;
     const double norm = grad_norm({&a, &b}, clip.norm_type);
-    EXPECT_NEAR(norm, golden.tensor(name + "/total_norm").item(), 1e-5 * norm) << name;
+    EXPECT_NUMBER_NEAR(norm, golden.tensor(name + "/total_norm").item(), 0, 1e-5) << name;
     const double factor = clip_factor(clip, norm);
     for (const auto& [param, key] : {std::pair{&a, "/a_clipped"}, {&b, "/b_clipped"}}) {
       const std::vector<double> before = param->grad.to_doubles(),
@@ -103,7 +96,6 @@ TEST(ClipGradGolden, ClipsLikePyTorch) {
       for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i] * factor, after[i], 1e-5) << name;
     }
   }
-  EXPECT_EQ(clips, 5);
 }
 
 TEST(GradNorm, SumsInDouble) {
