@@ -1,8 +1,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "models/dense_heads/dense_head.h"
+#include "models/detectors/single_stage_detector.h"
 #include "models/detectors/two_stage_detector.h"
+#include "models/roi_heads/mask_heads/semantic_head.h"
 #include "tests/devices.h"
+#include "tests/models/anchor_golden.h"
 #include "tests/models/model_golden.h"
 
 namespace osprey::testing {
@@ -46,6 +50,13 @@ class DetectorGolden : public ::testing::TestWithParam<std::tuple<std::string, D
     return tolerances;
   }
 
+  // Of a map that the fixture truncates only the first values count.
+  void expect_mid(const std::string& name, const Variable& map) const {
+    const Tensor& expected = train_.tensor("mid/" + name);
+    const Tensor actual = nhwc_to_nchw(map.value().to(kCPU)).reshape({-1}).slice(0, expected.numel());
+    EXPECT_LE(relative_l2(actual, expected.reshape({-1})), 2e-5) << name;
+  }
+
   Golden train_, test_;
   std::unique_ptr<Detector> detector_;
   Batch batch_;
@@ -65,6 +76,40 @@ TEST_P(DetectorGolden, LossesMatchTheReferenceInNameOrderAndValue) {
   const double float64_error = train_.json()["float64_minus_float32"]["loss"];
   EXPECT_NUMBER_NEAR(losses.total().value().item(), total, 0,
                      golden_tolerance(float64_error, perturbed_loss()));
+}
+
+// The maps of every level, the anchors' targets, the semantic branch and the proposals of a training step.
+TEST_P(DetectorGolden, IntermediatesMatchTheReference) {
+  detector_->train();
+  const auto* two_stages = dynamic_cast<const TwoStageDetector*>(detector_.get());
+  const Variables feats = two_stages
+                              ? two_stages->extract_feat(batch_.img)
+                              : dynamic_cast<const SingleStageDetector&>(*detector_).extract_feat(batch_.img);
+  std::vector<MapSize> sizes;
+  for (size_t l = 0; l < feats.size(); ++l) {
+    sizes.push_back({feats[l].dim(1), feats[l].dim(2)});
+    expect_mid("fpn." + std::to_string(l), feats[l]);
+  }
+  const ConfigNode cfg = golden_model_cfg("detectors/" + std::get<0>(GetParam()));
+  expect_golden_anchor_targets(
+      cfg[two_stages ? "rpn_head" : "bbox_head"], two_stages ? cfg["train_cfg"]["rpn"] : cfg["train_cfg"],
+      sizes, batch_, train_,
+      [](const std::string& what, size_t level) { return str_cat("mid/anchor.", what, ".", level); },
+      "mid/anchor.num_total");
+
+  for (const auto& [name, module] : detector_->named_modules()) {
+    if (const auto* rpn = dynamic_cast<const DenseHead*>(module); rpn && two_stages) {
+      const Tensors proposals = rpn->forward_train(feats, batch_).proposals;
+      for (size_t i = 0; i < proposals.size(); ++i) {
+        const Tensor& expected = train_.tensor("mid/proposals." + std::to_string(i));
+        expect_same_boxes(proposals[i].to(kCPU), {}, expected, {}, 2e-3, 1e-5);
+      }
+    } else if (const auto* semantic = dynamic_cast<const SemanticHead*>(module)) {
+      const SemanticHead::Outputs outputs = semantic->forward(feats);
+      expect_mid("sem.pred", outputs.mask_pred);
+      expect_mid("sem.feat", outputs.semantic_feat);
+    }
+  }
 }
 
 TEST_P(DetectorGolden, GradientsMatchTheReference) {

@@ -2,6 +2,7 @@
 
 #include "models/dense_heads/rpn_head.h"
 #include "models/necks/fpn.h"
+#include "tests/models/anchor_golden.h"
 #include "tests/models/model_golden.h"
 
 namespace osprey::testing {
@@ -125,6 +126,27 @@ TEST_P(RPNGolden, LossesAndGradientsMatchTheReference) {
     EXPECT_LE(relative_l2(nhwc_to_nchw(feats_[l].grad()), expected), 2e-5) << "level " << l;
   }
   expect_golden_gradients(*head_, golden_, tolerances, 1e-5);
+}
+
+TEST_P(RPNGolden, AnchorsAndTargetsMatchTheReference) {
+  const ConfigNode root = load_config(Golden::find_file("neck_rpn/" + GetParam() + ".yaml"));
+  const AnchorGenerator generator(root["rpn_head"]["anchor_generator"]);
+  std::vector<MapSize> sizes;
+  for (const auto& size : golden_.json()["featmap_sizes"]) sizes.push_back({size[0], size[1]});
+  const Tensors anchors = generator.grid_anchors(sizes);
+  for (size_t l = 0; l < sizes.size(); ++l) {
+    const std::string level = "/" + std::to_string(l);
+    EXPECT_TENSOR_EQ(generator.base_anchors()[l], golden_.tensor("base_anchors" + level));
+    EXPECT_TENSOR_EQ(anchors[l], golden_.tensor("anchors" + level));
+    for (size_t i = 0; i < batch_.img_metas.size(); ++i) {
+      EXPECT_TENSOR_EQ(generator.valid_flags(sizes, batch_.img_metas[i].pad_shape)[l],
+                       golden_.tensor("valid/" + std::to_string(i) + level));
+    }
+  }
+  expect_golden_anchor_targets(
+      root["rpn_head"], root["train_cfg"]["rpn"], sizes, batch_, golden_,
+      [](const std::string& what, size_t level) { return what + "/" + std::to_string(level); },
+      "num_total_pos_neg");
 }
 
 TEST_P(RPNGolden, ProposalsMatchTheReference) {
