@@ -24,12 +24,12 @@ TEST_P(FPNGolden, MatchesTheReference) {
   const auto neck = build<Neck>(load_config(Golden::find_file(file + ".yaml"))["neck"]);
   neck->assign_paths();
   load_golden_weights(*neck, golden, "weight/");
-  const Variables inputs = golden_maps(golden, "in/");
+  Variables inputs = golden_maps(golden, "in/");
 
   std::map<std::string, double> tolerances =
       measured_sensitivity(*neck, [&] { probe_loss(neck->forward(inputs)).backward(); });
   for (auto& [name, change] : tolerances) change = golden_tolerance(0, change);
-  for (const Variable& input : inputs) input.zero_grad();
+  for (Variable& input : inputs) input.zero_grad();
 
   const Variables outs = neck->forward(inputs);
   for (size_t i = 0; i < outs.size(); ++i) {
@@ -114,7 +114,7 @@ TEST_P(RPNGolden, LossesAndGradientsMatchTheReference) {
   std::map<std::string, double> tolerances =
       measured_sensitivity(*head_, [&] { head_->forward_train(feats_, batch_).losses.total().backward(); });
   for (auto& [name, change] : tolerances) change = golden_tolerance(0, change);
-  for (const Variable& feat : feats_) feat.zero_grad();
+  for (Variable& feat : feats_) feat.zero_grad();
 
   const LossDict losses = head_->forward_train(feats_, batch_).losses;
   for (const auto& [name, loss] : losses.entries()) {

@@ -32,6 +32,23 @@ TEST(LossScalerGolden, FollowsBothRules) {
   }
 }
 
+TEST(LossScalerGolden, FollowsMmcvStepByStep) {
+  const auto golden = testing::Golden::open("optim/optim");
+  ASSERT_FALSE(golden.json()["loss_scaler"].empty());
+  for (const auto& [name, item] : golden.json()["loss_scaler"].items()) {
+    nlohmann::json args = item["args"];
+    // mmcv's own defaults; a block without any of its keys means torch's scaler here.
+    if (!args.contains("init_scale")) args["init_scale"] = 4294967296.0;
+    if (!args.contains("scale_window")) args["scale_window"] = 1000;
+    LossScaler s = scaler(args.dump());
+    for (const auto& row : item["sequence"]) {  // scale before, overflow, scale after
+      ASSERT_EQ(s.scale(), row[0].get<double>()) << name;
+      s.update(row[1].get<bool>());
+      ASSERT_EQ(s.scale(), row[2].get<double>()) << name;
+    }
+  }
+}
+
 TEST(LossScaler, ReadsEveryForm) {
   EXPECT_EQ(LossScaler(ConfigNode()).scale(), 512);
   EXPECT_EQ(scaler("512.").scale(), 512);
