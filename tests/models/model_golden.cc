@@ -189,6 +189,7 @@ void expect_same_boxes(const Tensor& actual, const Tensor& actual_labels, const 
     return labels.defined() ? labels.data<int64_t>()[i] : 0;
   };
   std::vector<bool> used(actual.dim(0), false);
+  Tensor matched(expected.shape(), DType::kF32);  // actual in the order of expected
   for (int64_t i = 0; i < expected.dim(0); ++i) {
     int64_t best = -1;
     double least = INFINITY;
@@ -204,9 +205,11 @@ void expect_same_boxes(const Tensor& actual, const Tensor& actual_labels, const 
     }
     ASSERT_GE(best, 0) << "no partner for row " << i;
     used[best] = true;
+    std::copy_n(a.data() + best * 5, 5, matched.mutable_data<float>() + i * 5);
     EXPECT_LE(least, box_tolerance) << "row " << i;
     EXPECT_NEAR(a[best * 5 + 4], e[i * 5 + 4], score_tolerance) << "row " << i;
   }
+  EXPECT_LE(relative_l2(matched, expected), 1e-4);
 }
 
 }  // namespace osprey::testing
