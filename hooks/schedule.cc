@@ -96,7 +96,7 @@ void require_by_iteration(const ConfigNode& cfg) {
 StepCount::StepCount(const ConfigNode& cfg) {
   const ConfigNode step = cfg["step"];
   if (step.is_list()) {
-    milestones_ = step.as<std::vector<int64_t>>(positive());
+    milestones_ = step.as<std::vector<int64_t>>(non_negative());
     if (!std::is_sorted(milestones_.begin(), milestones_.end())) step.fail("milestones must ascend");
   } else {
     interval_ = step.as<int64_t>(positive());
