@@ -233,9 +233,12 @@ TEST_P(FullSizeBackbone, MatchesTheReference) {
   const nlohmann::json& errors = golden.json()["relative_l2_to_float64"];
   std::map<std::string, double> tolerances =
       measured_sensitivity(*backbone, [&] { probe_loss(backbone->forward(img.value())).backward(); });
-  for (const auto& [name, error] : errors["grad"].items()) {
-    tolerances[name] = golden_tolerance(error, tolerances[name]);
-  }
+  // Among 50 layers of ReLUs some input lies within 1e-6 of 0; which layer's, the three draws do not tell:
+  // one figure serves all. (mmdetection's own gradients move by 1e-3 already under 2e-7.)
+  double largest = 0;
+  for (const auto& [name, change] : tolerances) largest = std::max(largest, change);
+  for (const auto& [name, error] : errors["grad"].items())
+    tolerances[name] = golden_tolerance(error, largest);
 
   const Variables outs = backbone->forward(img);
   ASSERT_EQ(outs.size(), errors["out"].size());
@@ -248,8 +251,8 @@ TEST_P(FullSizeBackbone, MatchesTheReference) {
   const Variable loss = probe_loss(outs);
   EXPECT_NUMBER_NEAR(loss.value().item(), golden.tensor("loss").item(), 2e-7, 0);
   loss.backward();
-  expect_sampled_gradients(*backbone, golden, tolerances, 1e-5);
-  EXPECT_LE(relative_l2(nhwc_to_nchw(img.grad()), grad_img), 2e-5);
+  expect_sampled_gradients(*backbone, golden, tolerances, golden_tolerance(0, largest));
+  EXPECT_LE(relative_l2(nhwc_to_nchw(img.grad()), grad_img), golden_tolerance(0, largest));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, FullSizeBackbone, ::testing::ValuesIn(backbones()),

@@ -50,8 +50,10 @@ double l2_norm(const Tensor& tensor) {
 
 }  // namespace
 
-ConfigNode golden_model_cfg(const std::string& name) {
-  const ConfigNode root = load_config(Golden::find_file(name + ".yaml"));
+ConfigNode golden_model_cfg(const std::string& name) { return model_cfg(Golden::find_file(name + ".yaml")); }
+
+ConfigNode model_cfg(const std::string& path) {
+  const ConfigNode root = load_config(path);
   return root["model"].with("train_cfg", root["train_cfg"]).with("test_cfg", root["test_cfg"]);
 }
 
@@ -138,9 +140,10 @@ std::map<std::string, double> measured_sensitivity(Module& module, const std::fu
     uint64_t seed = 1000 * draw;
     for (const auto& [name, parameter] : module.named_parameters()) {
       Tensor& value = parameter->variable.mutable_value();
-      const Tensor change = uniform(value.shape(), -1e-6, 1e-6, ++seed);
-      for (int64_t i = 0; i < value.numel(); ++i)
-        value.mutable_data<float>()[i] *= 1 + change.data<float>()[i];
+      const Tensor sign = uniform(value.shape(), -1, 1, ++seed);
+      for (int64_t i = 0; i < value.numel(); ++i) {
+        value.mutable_data<float>()[i] *= sign.data<float>()[i] < 0 ? 1 - 1e-6f : 1 + 1e-6f;
+      }
     }
     run();
     for (const auto& [name, parameter] : module.named_parameters()) {

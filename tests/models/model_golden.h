@@ -14,6 +14,7 @@ namespace osprey::testing {
 
 // The `model:` block of a golden yaml with its train_cfg and test_cfg inside, as a detector is built from it.
 ConfigNode golden_model_cfg(const std::string& name);
+ConfigNode model_cfg(const std::string& path);
 
 // Every tensor of the fixture whose name starts with `prefix`, without the prefix.
 StateDict golden_state(const Golden& weights, const std::string& prefix = "");

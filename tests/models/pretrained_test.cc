@@ -135,7 +135,8 @@ TEST_F(PretrainedTest, FillsTheBackboneFromItsOwnOrAWholeDetectorsCheckpoint) {
     }
     const std::string path = (home_ / "w.safetensors").string();
     write_safetensors(path, file);
-    const auto detector = build<Detector>(golden_model_cfg("detectors/htc").with("pretrained", path));
+    const auto detector =
+        build<Detector>(model_cfg(Golden::shipped_file("detectors/htc.yaml")).with("pretrained", path));
     detector->init_weights(1);
     const StateDict state = detector->state_dict();
     EXPECT_TENSOR_EQ(*state.find("backbone.layer3.0.conv2.weight"),
@@ -147,7 +148,7 @@ TEST_F(PretrainedTest, FillsTheBackboneFromItsOwnOrAWholeDetectorsCheckpoint) {
 
 // `prefix: backbone` names a part, with or without the dot (mmcv's init_cfg).
 TEST_F(PretrainedTest, APrefixNamesAPartOfTheFile) {
-  const Golden weights = Golden::open("detectors/htc.weights");
+  const Golden weights = Golden::open_shipped("detectors/htc.weights");
   Safetensors file;
   for (const std::string& key : weights.names("backbone."))
     file.tensors.emplace_back("module.student." + key.substr(9), weights.tensor(key));
@@ -155,7 +156,7 @@ TEST_F(PretrainedTest, APrefixNamesAPartOfTheFile) {
   const std::string path = (home_ / "w.safetensors").string();
   write_safetensors(path, file);
   const auto load = [&](const std::string& prefix) {
-    const auto detector = build<Detector>(golden_model_cfg("detectors/htc"));
+    const auto detector = build<Detector>(model_cfg(Golden::shipped_file("detectors/htc.yaml")));
     load_pretrained(*detector->named_modules()[1].second, name(path), prefix);
     return *detector->state_dict().find("backbone.layer3.0.conv2.weight");
   };
@@ -165,7 +166,8 @@ TEST_F(PretrainedTest, APrefixNamesAPartOfTheFile) {
 }
 
 TEST_F(PretrainedTest, AnEmptyNameLeavesTheBackboneToACheckpointThatFollows) {
-  const auto detector = build<Detector>(golden_model_cfg("detectors/htc").with("pretrained", std::string()));
+  const auto detector = build<Detector>(
+      model_cfg(Golden::shipped_file("detectors/htc.yaml")).with("pretrained", std::string()));
   EXPECT_NO_THROW(detector->init_weights(1));
 }
 
@@ -175,7 +177,8 @@ TEST_F(PretrainedTest, WeightsOfAnotherShapeOrModelAreRefused) {
     file.tensors.emplace_back(key, Tensor::zeros(std::move(shape), DType::kF32));
     const std::string path = (home_ / "w.safetensors").string();
     write_safetensors(path, file);
-    const auto detector = build<Detector>(golden_model_cfg("detectors/htc").with("pretrained", path));
+    const auto detector =
+        build<Detector>(model_cfg(Golden::shipped_file("detectors/htc.yaml")).with("pretrained", path));
     try {
       detector->init_weights(1);
     } catch (const UserError& error) {
@@ -188,7 +191,7 @@ TEST_F(PretrainedTest, WeightsOfAnotherShapeOrModelAreRefused) {
 }
 
 TEST(LintTest, FrozenPartsWithoutACheckpointAreCounted) {
-  const auto detector = build<Detector>(golden_model_cfg("detectors/htc"));
+  const auto detector = build<Detector>(model_cfg(Golden::shipped_file("detectors/htc.yaml")));
   EXPECT_NE(lint_frozen_at_random(*detector).find("33 parameters are frozen and 53 batch norms"),
             std::string::npos)
       << lint_frozen_at_random(*detector);

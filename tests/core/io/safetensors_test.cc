@@ -91,7 +91,7 @@ TEST(SafetensorsTest, WritingRefusesDuplicateAndReservedNames) {
 }
 
 TEST(SafetensorsTest, ReadsWhatTheReferenceWrote) {
-  const auto golden = testing::Golden::open("ops/masks");
+  const auto golden = testing::Golden::open_shipped("ops/masks");
   EXPECT_EQ(golden.tensor("paste/boxes").shape(), (Shape{9, 4}));
   EXPECT_EQ(golden.tensor("encode/area").dtype(), DType::kI64);
   EXPECT_EQ(golden.integer("paste", "img_w"), 80);
