@@ -172,7 +172,7 @@ TEST(MomentumUpdater, ReachesTheStep) {
     training.run();
     return training.runner().weights().find("head.bias")->value.item();
   };
-  const std::string off = "momentum_config: {policy: step, step: [0], gamma: 0.0}\n";
+  const std::string off = "momentum_config: {policy: OneCycle, base_momentum: 0.0, max_momentum: 0.0}\n";
   EXPECT_EQ(weight_after("0.9", off), weight_after("0", ""));
   EXPECT_NE(weight_after("0.9", ""), weight_after("0", ""));
 }
