@@ -116,6 +116,18 @@ TEST(MaxIoUAssigner, NaNBoxIsIgnoredAndNaNGroundTruthMatchesNothing) {
   EXPECT_TRUE(std::isnan(result.max_overlaps.to_doubles()[1]));
 }
 
+// Half a box has an IoU of exactly 0.5: positive from the threshold on, negative only below it.
+TEST(MaxIoUAssigner, AnOverlapAtTheThresholdIsPositive) {
+  const Tensor box = Tensor::from<float>({0, 0, 10, 5}, {1, 4}),
+               gt = Tensor::from<float>({0, 0, 10, 10}, {1, 4});
+  const auto assigned = [&](const char* keys) {
+    return assigner(keys)->assign(box, gt, {}, {}).gt_inds.to_vector<int64_t>().at(0);
+  };
+  EXPECT_EQ(assigned("pos_iou_thr: 0.5, neg_iou_thr: 0.5, match_low_quality: false"), 1);
+  EXPECT_EQ(assigned("pos_iou_thr: 0.6, neg_iou_thr: 0.5, match_low_quality: false"), -1);
+  EXPECT_EQ(assigned("pos_iou_thr: 0.6, neg_iou_thr: 0.6, match_low_quality: false"), 0);
+}
+
 TEST(MaxIoUAssigner, NoGroundTruthMakesEverythingBackground) {
   const Tensor none({0, 4}, DType::kF32);
   const AssignResult result =

@@ -69,6 +69,15 @@ TEST(Pool2d, GradientsMatchFiniteDifferences) {
   }
 }
 
+TEST(Pool2d, PaddingCountsInTheAverageOnlyWhenAsked) {
+  const Variable ones(Tensor::full({1, 3, 3, 1}, 1, DType::kF32));
+  const double ninth = 1.0 / 9;
+  EXPECT_TENSOR_NEAR(avg_pool2d(ones, {3, 2, 1, false, /*count_include_pad=*/true}).value(),
+                     Tensor::full({1, 2, 2, 1}, 4 * ninth, DType::kF32), 0, 1e-6);
+  EXPECT_TENSOR_EQ(avg_pool2d(ones, {3, 2, 1, false, /*count_include_pad=*/false}).value(),
+                   Tensor::full({1, 2, 2, 1}, 1, DType::kF32));
+}
+
 class Pool2dDTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Pool2dDTypes, AgreesWithF64) {
