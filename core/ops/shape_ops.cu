@@ -7,7 +7,7 @@ namespace {
 
 void gather_rows_cuda(const Tensor& x, const Tensor& indices, Tensor& out) {
   const int64_t width = out.numel() / out.dim(0);
-  dispatch_cuda(x.dtype(), "gather_rows", [&](auto tag) {
+  dispatch_all(x.dtype(), "gather_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_rows_cuda(indices.device(), out.dim(0), width,
                        GatherRows<T>{x.data<T>(), indices.data<int64_t>(), width, out.mutable_data<T>()});

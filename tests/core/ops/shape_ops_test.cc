@@ -50,6 +50,19 @@ TEST(ShapeOps, PickWhatTheirContractSays) {
   EXPECT_TENSOR_EQ(gather_rows(x, indices({1})).value(), Tensor::from({4.f, 5.f, 6.f, 7.f}, {1, 2, 2}));
 }
 
+// Labels and flags are picked as boxes are.
+TEST(ShapeOps, GatherRowsOfEveryType) {
+  for (const Device device : testing::devices_in_build()) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kU8, DType::kBool}) {
+      const Tensor x = Tensor::from({1.f, 0.f, 0.f, 1.f, 1.f, 1.f}, {3, 2}).to(dtype).to(device);
+      const Tensor picked = gather_rows(x, indices({2, 0}).to(device)).value();
+      EXPECT_EQ(picked.dtype(), dtype);
+      EXPECT_TENSOR_EQ(picked, Tensor::from({1.f, 1.f, 1.f, 0.f}, {2, 2})) << dtype << " on " << device;
+    }
+  }
+}
+
 class ShapeOpsDTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(ShapeOpsDTypes, RepeatedRowsAddUpInF32) {
