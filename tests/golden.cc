@@ -110,6 +110,7 @@ std::string index_text(int64_t flat, const Shape& shape) {
 std::string Golden::find_file(const std::string& name) {
   const std::string path = search(name);
   OSPREY_REQUIRE(!path.empty(), "golden file '", name, "' is in none of: ", join(golden_folders()));
+  if (GoldenReport* report = GoldenReport::get()) report->opened(name.substr(0, name.rfind('.')), {});
   return path;
 }
 

@@ -29,6 +29,7 @@ GoldenReport::GoldenReport(std::string path) : path_(std::move(path)) {
 GoldenReport::~GoldenReport() {
   std::ostringstream lines;
   for (const auto& [name, fixture] : fixtures_) {
+    lines << "opened\t" << name << '\n';
     if (fixture.worst >= 0)
       lines << "error\t" << name << '\t' << fixture.worst << '\t' << fixture.worst_at << '\n';
     for (const std::string& tensor : fixture.tensors) {

@@ -9,6 +9,7 @@ namespace osprey::testing {
 
 // Keeps account of how well, and how completely, a test binary met the reference's fixtures. At exit it
 // appends to the file that $OSPREY_GOLDEN_REPORT names, fields separated by tabs:
+//   opened FIXTURE
 //   error  FIXTURE  WORST RELATIVE ERROR  WHAT WAS LAST READ WHEN IT WAS SEEN
 //   read   FIXTURE  TENSOR
 //   unread FIXTURE  TENSOR

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "core/data/coco_dataset.h"
@@ -59,6 +60,9 @@ TEST_F(Coco128Test, DecodesAsTheReference) {
   const auto golden = testing::Golden::open("ops/pipeline");
   for (const std::string& name : golden.cases("op", {"imread"})) {
     const cv::Mat image = read_image(coco128() + "/" + golden.text(name, "file"), cv::IMREAD_COLOR);
+    const std::vector<double> sums = golden.tensor(name + "/channel_sums").to_doubles();
+    const cv::Scalar sum = cv::sum(image);
+    for (int c = 0; c < 3; ++c) EXPECT_NUMBER_NEAR(sum[c], sums[static_cast<size_t>(c)], 0, 1e-3) << name;
     const auto origin = golden.integers(name, "crop_yx");
     const Tensor& crop = golden.tensor(name + "/crop");
     const cv::Mat part = image(cv::Rect(static_cast<int>(origin[1]), static_cast<int>(origin[0]),
