@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/logging.h"
+#include "core/evaluation/coco_metrics.h"
 #include "core/runner/hook_state.h"
 #include "core/runner/inference.h"
 
@@ -34,7 +35,7 @@ EvalOptions read_eval_options(const ConfigNode& cfg) {
   options.metrics = names(cfg, "metric", options.metrics);
   options.classwise = cfg.get("classwise", options.classwise);
   options.proposal_nums = cfg.get("proposal_nums", options.proposal_nums, positive());
-  options.iou_thrs = cfg.get("iou_thrs", options.iou_thrs);
+  options.iou_thrs = cfg.get("iou_thrs", options.iou_thrs, between(0, 1));
   options.metric_items = names(cfg, "metric_items", options.metric_items);
   options.jsonfile_prefix = cfg.get("jsonfile_prefix", "");
   return options;
@@ -53,6 +54,8 @@ EvalHook::EvalHook(const ConfigNode& cfg, std::shared_ptr<const Dataset> dataset
       out_dir_(cfg.get("out_dir", "")) {
   if (!cfg.find("start").is_null()) start_ = cfg.get("start", int64_t{0}, non_negative());
   if (!cfg.find("rule").is_null()) rule_ = cfg.choice("rule", "greater", {"greater", "less"});
+  check_coco_options(options_);  // now, not after the first epoch
+  if (!save_best_.empty() && save_best_ != "auto") greater_is_better(save_best_);
 }
 
 void EvalHook::before_run(Runner& runner) {

@@ -63,6 +63,16 @@ bool has_prefix(const StateDict& state, const std::string& prefix) {
   return false;
 }
 
+// The overrides that make a backbone start from nothing, for the key that names its checkpoint:
+// "model.pretrained", "model.neck.rfp_backbone.pretrained" or "model.backbone.init_cfg.checkpoint".
+std::string from_scratch(const std::string& key) {
+  const bool init_cfg = ends_with(key, ".init_cfg.checkpoint");
+  const std::string name = init_cfg ? key.substr(0, key.rfind('.')) : key;
+  const std::string owner = name.substr(0, name.rfind('.'));
+  const std::string backbone = owner == "model" ? "model.backbone" : owner;
+  return str_cat(name, "=null ", backbone, ".frozen_stages=-1 ", backbone, ".norm_eval=false");
+}
+
 }  // namespace
 
 std::string checkpoint_folder() {
@@ -92,10 +102,7 @@ std::string resolve_checkpoint(const ConfigNode& node) {
   try {
     return resolve_checkpoint(node.as<std::string>());
   } catch (const UserError& error) {
-    node.fail(str_cat(
-        error.what(),
-        ", or train from scratch with --cfg-options model.pretrained=null model.backbone.frozen_stages=-1 "
-        "model.backbone.norm_eval=false"));
+    node.fail(str_cat(error.what(), ", or train from scratch with --cfg-options ", from_scratch(node.path())));
   }
 }
 

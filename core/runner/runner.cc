@@ -52,6 +52,15 @@ std::string since_checkpoint(const std::string& path, int64_t lost) {
   return str_cat(lost, " iterations since ", path, " are lost", cure);
 }
 
+// A drill that changed nothing must not pass for one that was survived.
+void report_idle_drill(const FireDrill& drill) {
+  if (drill.armed()) log_warning("fire drill: nothing that debug.inject names was computed in this iteration");
+  if (drill.fired().empty()) return;
+  log_warning(str_cat("fire drill ", drill.fired(),
+                      ": put in, but losses and gradients stayed finite (a ReLU may hide one element); the "
+                      "iteration is committed"));
+}
+
 // Fire drills see every op of their iteration; nothing is installed otherwise.
 class DrillObserver {
  public:
@@ -150,6 +159,7 @@ void Runner::train_iter() {
   const Verdict verdict = attempt();
   switch (verdict.kind) {
     case Verdict::Kind::kCommitted:
+      report_idle_drill(fire_drill_);
       commit();
       break;
     case Verdict::Kind::kAccumulating:
