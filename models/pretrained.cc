@@ -102,7 +102,8 @@ std::string resolve_checkpoint(const ConfigNode& node) {
   try {
     return resolve_checkpoint(node.as<std::string>());
   } catch (const UserError& error) {
-    node.fail(str_cat(error.what(), ", or train from scratch with --cfg-options ", from_scratch(node.path())));
+    node.fail(
+        str_cat(error.what(), ", or train from scratch with --cfg-options ", from_scratch(node.path())));
   }
 }
 

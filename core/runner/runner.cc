@@ -54,7 +54,8 @@ std::string since_checkpoint(const std::string& path, int64_t lost) {
 
 // A drill that changed nothing must not pass for one that was survived.
 void report_idle_drill(const FireDrill& drill) {
-  if (drill.armed()) log_warning("fire drill: nothing that debug.inject names was computed in this iteration");
+  if (drill.armed())
+    log_warning("fire drill: nothing that debug.inject names was computed in this iteration");
   if (drill.fired().empty()) return;
   log_warning(str_cat("fire drill ", drill.fired(),
                       ": put in, but losses and gradients stayed finite (a ReLU may hide one element); the "

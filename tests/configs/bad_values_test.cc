@@ -140,6 +140,7 @@ const std::vector<BadValue>& run_values() {
       {"checkpoint_config.interval=0", "checkpoint_config.interval: must be > 0, or -1, got 0"},
       {"checkpoint_config.max_keep_ckpts=0", "checkpoint_config.max_keep_ckpts: must be > 0, or -1, got 0"},
       {"evaluation.interval=0", "evaluation.interval: must be > 0, got 0"},
+      {"evaluation.iou_thrs=[2.0]", "evaluation.iou_thrs[0]: must be in [0, 1], got 2"},
       {"log_config.interval=0", "log_config.interval: must be > 0, got 0"},
       {"workflow=[[train,0]]", "workflow[0][1]: must be > 0, got 0"},
       {"seed=-1", "seed: must be >= 0, got -1"},
@@ -196,6 +197,10 @@ const std::vector<BadValue>& misfits() {
       {"train_pipeline.8.keys=[img,gt_bboxes,gt_labels,gt_semantic_seg]", "gt_masks"},
       {"train_pipeline.8.keys=[img,gt_bboxes,gt_labels,gt_masks]", "gt_semantic_seg"},
       {"train_pipeline.6.scale_factor=0.25", "gt_semantic_seg is "},
+      {"evaluation.metric=bbx", "metric 'bbx' is not supported"},
+      {"evaluation.metric_items=[mAPP]", "mAPP"},
+      {"evaluation.proposal_nums=[100]", "must be three ascending numbers"},
+      {"evaluation.save_best=foo", "evaluation.save_best: "},
   };
   return values;
 }

@@ -166,6 +166,13 @@ TEST(FireDrill, UnknownPlacesAreErrors) {
   }
 }
 
+TEST(FireDrill, OneWithoutEffectSaysSo) {
+  FakeTraining training(config("debug: {inject: [{at: head.weight, phase: backward, iter: 1, value: 0}]}"));
+  const std::string log = output_of(training);
+  EXPECT_TRUE(contains(log, "fire drill debug.inject[0]: put in, but losses and gradients stayed finite"))
+      << log;
+}
+
 // STORIES 9 and 44: averages are over taken steps, skips are a field of their own, every line is JSON.
 TEST(Log, AveragesTakenStepsOnly) {
   const std::string base = "log_config: {interval: 4, hooks: [{type: TextLoggerHook}]}\n";

@@ -77,7 +77,7 @@ class PretrainedTest : public ::testing::Test {
     for (const char* proxy : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) unsetenv(proxy);
   }
   ConfigNode name(const std::string& text) {
-    return parse_config("pretrained: '" + text + "'")["pretrained"];
+    return parse_config("model: {pretrained: '" + text + "'}")["model"]["pretrained"];
   }
 
   fs::path home_;
@@ -121,7 +121,11 @@ TEST_F(PretrainedTest, AFailureNamesFileUrlAndTheWayToDoWithout) {
   EXPECT_NE(refused.find("http://127.0.0.1:9/net.pth"), std::string::npos) << refused;
   EXPECT_NE(refused.find((home_ / "checkpoints" / "net.pth").string()), std::string::npos) << refused;
   EXPECT_NE(refused.find("--cfg-options model.pretrained=null"), std::string::npos) << refused;
-  EXPECT_NE(refused.find("pretrained"), std::string::npos) << refused;
+  const std::string rfp = error_of(
+      parse_config("neck: {rfp_backbone: {pretrained: no.pth}}")["neck"]["rfp_backbone"]["pretrained"]);
+  EXPECT_NE(rfp.find("neck.rfp_backbone.pretrained=null neck.rfp_backbone.frozen_stages=-1"),
+            std::string::npos)
+      << rfp;
   EXPECT_NE(error_of(name("no/such/file.pth")).find("no such file"), std::string::npos);
   EXPECT_NE(error_of(name("torchvision://resnet51")).find("torchvision://resnet50"), std::string::npos);
 }
