@@ -1,7 +1,5 @@
 #include "models/detectors/single_stage_detector.h"
 
-#include "core/base/logging.h"
-
 namespace osprey {
 namespace {
 
@@ -16,9 +14,7 @@ ConfigNode head_cfg(const ConfigNode& cfg) {
 
 }  // namespace
 
-SingleStageDetector::SingleStageDetector(const ConfigNode& cfg)
-    : backbone_(add_child("backbone", build<Backbone>(cfg["backbone"]))), pretrained_(cfg) {
-  if (!cfg.find("neck").is_null()) neck_ = add_child("neck", build<Neck>(cfg["neck"]));
+SingleStageDetector::SingleStageDetector(const ConfigNode& cfg) : BackboneDetector(cfg) {
   bbox_head_ = add_child("bbox_head", build<DenseHead>(head_cfg(cfg)));
   if (bbox_head_->proposes_regions()) {
     cfg["bbox_head"]["type"].fail(
@@ -26,18 +22,6 @@ SingleStageDetector::SingleStageDetector(const ConfigNode& cfg)
         "objects, such as RetinaHead");
   }
   assign_paths();
-}
-
-void SingleStageDetector::init_weights(uint64_t seed) {
-  Detector::init_weights(seed);
-  pretrained_.load_into(*backbone_);
-  const std::string lint = pretrained_.given() ? "" : lint_frozen_at_random(*backbone_);
-  if (!lint.empty()) log_warning("backbone: " + lint);
-}
-
-Variables SingleStageDetector::extract_feat(const Variable& img) const {
-  const Variables feats = backbone_->forward(img);
-  return neck_ ? neck_->forward(feats) : feats;
 }
 
 LossDict SingleStageDetector::forward_train(const Batch& batch) {
@@ -51,12 +35,7 @@ std::vector<DetectionResult> SingleStageDetector::simple_test(const Batch& batch
 
 std::vector<DetectionResult> SingleStageDetector::aug_test(const std::vector<Batch>& batches, bool rescale) {
   const NoGradGuard no_grad;
-  std::vector<Variables> feats;
-  std::vector<std::vector<ImgMeta>> img_metas;
-  for (const Batch& augmented : batches) {
-    feats.push_back(extract_feat(augmented.img));
-    img_metas.push_back(augmented.img_metas);
-  }
+  const auto [feats, img_metas] = extract_feats(batches);
   return bbox_head_->aug_test(feats, img_metas, rescale);
 }
 

@@ -1,7 +1,5 @@
 #include "models/detectors/two_stage_detector.h"
 
-#include "core/base/logging.h"
-
 namespace osprey {
 namespace {
 
@@ -28,9 +26,7 @@ ConfigNode roi_cfg(const ConfigNode& cfg) {
 
 }  // namespace
 
-TwoStageDetector::TwoStageDetector(const ConfigNode& cfg)
-    : backbone_(add_child("backbone", build<Backbone>(cfg["backbone"]))), pretrained_(cfg) {
-  if (!cfg.find("neck").is_null()) neck_ = add_child("neck", build<Neck>(cfg["neck"]));
+TwoStageDetector::TwoStageDetector(const ConfigNode& cfg) : BackboneDetector(cfg) {
   rpn_head_ = add_child("rpn_head", build<DenseHead>(rpn_cfg(cfg)));
   if (!rpn_head_->proposes_regions()) {
     cfg["rpn_head"]["type"].fail(
@@ -39,18 +35,6 @@ TwoStageDetector::TwoStageDetector(const ConfigNode& cfg)
   }
   roi_head_ = add_child("roi_head", build<RoIHead>(roi_cfg(cfg)));
   assign_paths();
-}
-
-void TwoStageDetector::init_weights(uint64_t seed) {
-  Detector::init_weights(seed);
-  pretrained_.load_into(*backbone_);
-  const std::string lint = pretrained_.given() ? "" : lint_frozen_at_random(*backbone_);
-  if (!lint.empty()) log_warning("backbone: " + lint);
-}
-
-Variables TwoStageDetector::extract_feat(const Variable& img) const {
-  const Variables feats = backbone_->forward(img);
-  return neck_ ? neck_->forward(feats) : feats;
 }
 
 LossDict TwoStageDetector::forward_train(const Batch& batch) {
@@ -74,12 +58,7 @@ std::vector<DetectionResult> TwoStageDetector::simple_test(const Batch& batch, b
 
 std::vector<DetectionResult> TwoStageDetector::aug_test(const std::vector<Batch>& batches, bool rescale) {
   const NoGradGuard no_grad;
-  std::vector<Variables> feats;
-  std::vector<std::vector<ImgMeta>> img_metas;
-  for (const Batch& augmented : batches) {
-    feats.push_back(extract_feat(augmented.img));
-    img_metas.push_back(augmented.img_metas);
-  }
+  const auto [feats, img_metas] = extract_feats(batches);
   const Tensors proposals = rpn_head_->aug_test_rpn(feats, img_metas);
   return roi_head_->aug_test(feats, proposals, img_metas, rescale);
 }

@@ -1,10 +1,7 @@
 #pragma once
 
-#include "core/detection/detector.h"
-#include "models/backbones/backbone.h"
 #include "models/dense_heads/dense_head.h"
-#include "models/necks/neck.h"
-#include "models/pretrained.h"
+#include "models/detectors/backbone_detector.h"
 #include "models/roi_heads/roi_head.h"
 
 namespace osprey {
@@ -13,7 +10,7 @@ namespace osprey {
 //
 // Keys: backbone, neck (optional), rpn_head, roi_head, pretrained or backbone.init_cfg, and train_cfg {rpn,
 // rpn_proposal, rcnn}, test_cfg {rpn, rcnn}, whose parts are handed to the heads.
-class TwoStageDetector : public Detector {
+class TwoStageDetector : public BackboneDetector {
  public:
   explicit TwoStageDetector(const ConfigNode& cfg);
   // loss_rpn_cls, loss_rpn_bbox, then the RoI head's.
@@ -21,20 +18,13 @@ class TwoStageDetector : public Detector {
   std::vector<DetectionResult> simple_test(const Batch& batch, bool rescale) override;
   std::vector<DetectionResult> aug_test(const std::vector<Batch>& batches, bool rescale) override;
   std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const override;
-  // Also fills the backbone from its checkpoint, if it has one.
-  void init_weights(uint64_t seed) override;
 
-  // The pyramid of a batch of images (n, h, w, 3).
-  Variables extract_feat(const Variable& img) const;
   // Proposals per image f32 (n, 5), in pixels of the network's input.
   Tensors propose(const Batch& batch) const;
 
  private:
-  Backbone* backbone_;
-  Neck* neck_ = nullptr;
   DenseHead* rpn_head_;
   RoIHead* roi_head_;
-  PretrainedBackbone pretrained_;
 };
 
 }  // namespace osprey
