@@ -1,36 +1,23 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "core/base/strings.h"
+#include "tests/run_tool.h"
 
 // Values that no training can use, each through `tools/train --check` as a user would meet it: exit code 2
 // and one line with place, key, value and what is allowed.
 namespace osprey {
 namespace {
 
+using testing::Outcome;
+
 constexpr char kConfig[] = "tests/end_to_end/tiny_htc.yaml";
 
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
-
 Outcome check(const std::string& arguments) {
-  const bool in_runfiles = std::filesystem::exists("tools/train_main");
-  const std::string binary = in_runfiles ? "tools/train_main" : "bazel-bin/tools/train_main";
-  FILE* pipe = popen((binary + " --check --device cpu " + arguments + " 2>&1").c_str(), "r");
-  Outcome outcome{-1, ""};
-  std::array<char, 4096> buffer{};
-  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe))
-    outcome.output.append(buffer.data(), count);
-  outcome.exit_code = WEXITSTATUS(pclose(pipe));
-  return outcome;
+  return testing::run_tool("train", "--check --device cpu " + arguments);
 }
 
 struct BadValue {

@@ -1,29 +1,12 @@
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
-
 #include "tests/core/config/config_files.h"
+#include "tests/run_tool.h"
 
 namespace osprey {
 namespace {
 
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
+using testing::Outcome;
 
-Outcome print_config(const std::string& arguments) {
-  const bool in_runfiles = std::filesystem::exists("tools/print_config_main");
-  const std::string binary = in_runfiles ? "tools/print_config_main" : "bazel-bin/tools/print_config_main";
-  FILE* pipe = popen((binary + " " + arguments + " 2>&1").c_str(), "r");
-  Outcome outcome{-1, ""};
-  std::array<char, 4096> buffer{};
-  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe))
-    outcome.output.append(buffer.data(), count);
-  outcome.exit_code = WEXITSTATUS(pclose(pipe));
-  return outcome;
-}
+Outcome print_config(const std::string& arguments) { return testing::run_tool("print_config", arguments); }
 
 TEST(PrintConfig, PrintsWhatLoads) {
   const Outcome outcome =

@@ -1,33 +1,22 @@
 // Runs tools/convert_checkpoint as a user does, both ways.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "core/io/pth.h"
 #include "core/runner/checkpoint.h"
 #include "tests/golden.h"
+#include "tests/run_tool.h"
 
 namespace osprey {
 namespace {
 
 using testing::Golden;
 
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
+using testing::Outcome;
 
-Outcome convert(const std::string& arguments) {
-  FILE* pipe = ::popen(("tools/convert_checkpoint_main " + arguments + " 2>&1").c_str(), "r");
-  Outcome outcome{-1, ""};
-  char block[4096];
-  for (size_t got; (got = std::fread(block, 1, sizeof block, pipe)) > 0;) outcome.output.append(block, got);
-  outcome.exit_code = WEXITSTATUS(::pclose(pipe));
-  return outcome;
-}
+Outcome convert(const std::string& arguments) { return testing::run_tool("convert_checkpoint", arguments); }
 
 std::string temp(const std::string& name) { return ::testing::TempDir() + name; }
 

@@ -1,8 +1,6 @@
 // Runs tools/test as a user does, on a slim HTC with random weights and rendered images.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +9,7 @@
 #include "core/config/config.h"
 #include "core/detection/detector.h"
 #include "core/runner/checkpoint.h"
+#include "tests/run_tool.h"
 #include "tools/results_file.h"
 
 namespace osprey {
@@ -18,10 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
+using testing::Outcome;
 
 class TestToolTest : public ::testing::Test {
  protected:
@@ -49,14 +45,7 @@ class TestToolTest : public ::testing::Test {
   static std::string checkpoint() { return folder() / "weights.safetensors"; }
   static std::string valid() { return config() + " " + checkpoint() + " "; }
 
-  static Outcome run(const std::string& arguments) {
-    FILE* pipe = ::popen(("tools/test_main " + arguments + " 2>&1").c_str(), "r");
-    Outcome outcome{-1, ""};
-    char block[4096];
-    for (size_t got; (got = std::fread(block, 1, sizeof block, pipe)) > 0;) outcome.output.append(block, got);
-    outcome.exit_code = WEXITSTATUS(::pclose(pipe));
-    return outcome;
-  }
+  static Outcome run(const std::string& arguments) { return testing::run_tool("test", arguments); }
 
   static void expect_user_error(const std::string& arguments, const std::string& message) {
     const Outcome outcome = run(arguments);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -294,6 +296,7 @@ TEST(PthTest, MmcvCheckpointsInBothFormatsAreEqual) {
     zip = Golden::find_file("checkpoint/htc_tiny_mmcv.pth");
     old = Golden::find_file("checkpoint/htc_tiny_legacy.pth");
   } catch (const Error&) {
+    if (std::getenv("OSPREY_GOLDEN_DIR")) throw;  // a named folder must have it
     GTEST_SKIP() << "htc_tiny_*.pth is not here";
   }
   const PthFile file = read_pth(zip);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -126,6 +128,7 @@ TEST(PthCheckpoint, MmcvsTrainingStateIsUnderstoodAndWrittenBack) {
   try {
     path = Golden::find_file("checkpoint/htc_tiny_mmcv.pth");
   } catch (const Error&) {
+    if (std::getenv("OSPREY_GOLDEN_DIR")) throw;  // a named folder must have it
     GTEST_SKIP() << "htc_tiny_mmcv.pth is not here";
   }
   const Golden golden = Golden::open("checkpoint/htc_tiny_expected");
