@@ -24,6 +24,7 @@
 #include "core/ops/conv2d.h"
 #include "core/ops/flop_counter.h"
 #include "core/optim/param_groups.h"
+#include "hooks/default_hooks.h"
 #include "tools/command_line.h"
 #include "tools/detector_config.h"
 #include "tools/device_choice.h"
@@ -226,6 +227,15 @@ struct Trained {
   }
 };
 
+// A key that nobody reads ends a benchmark as it ends a training. The step hook is built for its reading
+// alone.
+void require_known_keys(const ConfigNode& cfg) {
+  build<Hook>(optimizer_hook_config(cfg));
+  for (const char* part : {"model", "optimizer", "optimizer_config", "fp16", "bf16"}) {
+    if (!cfg.find(part).is_null()) require_all_read(cfg[part]);
+  }
+}
+
 // Seconds of each timed step.
 struct Times {
   std::vector<double> forward, backward, update, total;
@@ -237,6 +247,7 @@ void run(const Options& options) {
   const Device device = choose_device(options.device);
   const PrecisionConfig precision = PrecisionConfig::from(cfg);
   Trained trained(cfg, precision, device);
+  require_known_keys(cfg);
   int64_t classes = 80;
   for (const auto& [head, count] : trained.model->num_classes_by_head()) classes = std::min(classes, count);
   Batch batch = random_batch(options.batch, size, classes);
