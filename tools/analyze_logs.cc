@@ -12,11 +12,12 @@ namespace osprey {
 namespace {
 
 struct PlotCurve {
-  std::vector<std::string> logs, keys = {"bbox_mAP"}, legend;
+  std::vector<std::string> logs, keys, legend;
   std::string out = "curves.png", title;
 };
 
-void plot(const PlotCurve& args) {
+void plot(PlotCurve args) {
+  if (args.keys.empty()) args.keys = {default_key(read_json_log(args.logs.at(0)))};
   const size_t count = args.logs.size() * args.keys.size();
   if (!args.legend.empty() && args.legend.size() != count)
     throw UserError(str_cat("--legend: ", count, " curves need ", count, " names, got ", args.legend.size()));
@@ -61,9 +62,12 @@ int main(int argc, char** argv) {
   osprey::PlotCurve curves;
   CLI::App* plot = app.add_subcommand("plot_curve", "draws values of .log.json files into an image");
   plot->add_option("json_logs", curves.logs, "a run's .log.json")->required();
-  plot->add_option("--keys", curves.keys, "what to draw, e.g. loss_cls loss_bbox")->capture_default_str();
+  plot->add_option("--keys", curves.keys,
+                   "what to draw, e.g. loss_cls loss_bbox (bbox_mAP, or loss before the first evaluation)");
   plot->add_option("--legend", curves.legend, "a name for each curve");
   plot->add_option("--title", curves.title, "above the chart");
+  std::string ignored;
+  plot->add_option("--backend,--style", ignored, "accepted for mmdetection's sake: matplotlib's");
   plot->add_option("--out", curves.out, "image file")->capture_default_str();
   osprey::CalTrainTime times;
   CLI::App* time = app.add_subcommand("cal_train_time", "reports the time of an iteration, epoch by epoch");

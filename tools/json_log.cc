@@ -95,6 +95,13 @@ Curve curve_of(const std::vector<LogLine>& log, const std::string& key, const st
                   (near.empty() ? "" : ". Did you mean '" + near + "'?"));
 }
 
+std::string default_key(const std::vector<LogLine>& log) {
+  for (const LogLine& line : log) {
+    if (line.values.count("bbox_mAP")) return "bbox_mAP";
+  }
+  return "loss";
+}
+
 std::string train_time_report(const std::vector<LogLine>& log, const std::string& path,
                               bool include_outliers) {
   const auto times = times_by_epoch(log, include_outliers);

@@ -27,6 +27,10 @@ struct Curve {
 // Throws UserError, naming the keys that there are, when the log has no `key`.
 Curve curve_of(const std::vector<LogLine>& log, const std::string& key, const std::string& path);
 
+// What is drawn when nobody says: bbox_mAP, as in mmdetection, or the loss of a run that has not been
+// evaluated.
+std::string default_key(const std::vector<LogLine>& log);
+
 // mmdetection's `cal_train_time` report: the slowest and the fastest epoch, the spread over epochs and the
 // mean time of an iteration, in seconds. With `include_outliers` an epoch's first logged value counts, too.
 std::string train_time_report(const std::vector<LogLine>& log, const std::string& path,

@@ -35,10 +35,10 @@ namespace fs = std::filesystem;
 using Results = std::vector<DetectionResult>;
 
 struct Arguments {
-  std::string config, checkpoint, out, show_dir;
+  std::string config, checkpoint, out, show_dir, ignored;
   DeviceFlags device;
   std::vector<std::string> eval, eval_options, cfg_options;
-  bool format_only = false;
+  bool format_only = false, show = false;
   double show_score_thr = 0.3;
 };
 
@@ -52,16 +52,21 @@ void add_options(CLI::App& app, Arguments& args) {
       ->required();
   app.add_option("--out", args.out, "write the results to this .json file");
   app.add_option("--eval", args.eval, "metrics: bbox, segm, proposal, proposal_fast");
-  app.add_option("--eval-options", args.eval_options, "KEY=VALUE ...: " + join(kEvalOptions));
+  app.add_option("--eval-options,--options", args.eval_options, "KEY=VALUE ...: " + join(kEvalOptions));
   app.add_flag("--format-only", args.format_only, "write COCO json for a test server instead of evaluating");
   app.add_option("--show-dir", args.show_dir, "draw the detections into images in this folder");
   app.add_option("--show-score-thr", args.show_score_thr, "least score of a drawn detection")
       ->capture_default_str();
   app.add_option("--cfg-options", args.cfg_options, "KEY=VALUE ...: changes to the config");
   add_device_flags(app, args.device);
+  app.add_flag("--show", args.show, "an error: no window is ever opened, --show-dir draws into files");
+  app.add_flag("--gpu-collect")
+      ->description("accepted for mmdetection's sake: results are in one place already");
+  app.add_option("--tmpdir", args.ignored, "accepted for mmdetection's sake, as --gpu-collect");
 }
 
 void check(const Arguments& args) {
+  if (args.show) throw UserError("--show: no window is ever opened; --show-dir DIR draws into files");
   if (args.out.empty() && args.eval.empty() && !args.format_only && args.show_dir.empty()) {
     throw UserError("nothing to do: give at least one of --out, --eval, --format-only, --show-dir");
   }

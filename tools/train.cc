@@ -23,6 +23,8 @@ void declare(CLI::App& app, Flags& flags) {
                "continue from the newest checkpoint of the work dir")
       ->excludes(resume);
   app.add_flag("--no-validate", flags.train.no_validate, "do not evaluate during training");
+  app.add_flag("--auto-scale-lr", flags.train.auto_scale_lr,
+               "optimizer.lr times the batch size / auto_scale_lr.base_batch_size (16)");
   app.add_option("--seed", flags.seed, "random seed; the same seed gives the same weights");
   app.add_flag("--deterministic", flags.train.deterministic,
                "only deterministic kernels (the CPU has no others)");

@@ -16,6 +16,7 @@ struct TrainOptions : DeviceFlags {
   std::string resume_from;   // a checkpoint
   bool auto_resume = false;  // from the newest checkpoint of the work dir, when there is one
   bool no_validate = false;
+  bool auto_scale_lr = false;  // by the batch size, from optimizer.lr for auto_scale_lr.base_batch_size
   std::optional<uint64_t> seed;
   bool deterministic = false;
   std::vector<std::string> cfg_options;  // "a.b=1"

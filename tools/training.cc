@@ -65,6 +65,8 @@ Training::Training(const TrainOptions& options) : options_(options) {
   device_ = choose_device(options);
   choose_paths();
   choose_seed();
+  config_ =
+      with_scaled_lr(config_, options.auto_scale_lr, read_loader_options(config_["data"]).samples_per_gpu);
   build_data();
   build_model();
   build_runner();
@@ -233,8 +235,30 @@ void Training::load_checkpoints() {
 }
 
 void Training::run() {
+  const int64_t first = runner_->iter();
   const InterruptGuard guard(*runner_);
   runner_->run(workflow_);
+  // Whoever started this run, perhaps a script, must not take its checkpoint for a trained model.
+  const int64_t done = runner_->iter() - first;
+  if (done > 0 && runner_->committed_iters() == 0)
+    throw Error(str_cat("nothing was learned: all ", done,
+                        " iterations of this run were skipped, the last because of ",
+                        runner_->skips().last_reason()));
+}
+
+ConfigNode with_scaled_lr(const ConfigNode& config, bool wanted, int64_t batch_size) {
+  const ConfigNode scaling = config.find("auto_scale_lr");
+  const bool enabled = scaling.is_map() && scaling.get("enable", false);
+  const int64_t base = scaling.is_map() ? scaling.get("base_batch_size", int64_t{16}, positive()) : 16;
+  if (!wanted && !enabled) return config;
+  const ConfigNode optimizer = config["optimizer"];
+  const double lr = optimizer.get<double>("lr", non_negative());
+  const double scaled = lr * static_cast<double>(batch_size) / static_cast<double>(base);
+  log_info(str_cat("auto_scale_lr: batch ", batch_size, ", base_batch_size ", base, ": lr ", lr, " becomes ",
+                   scaled));
+  const ConfigNode result = config.with("optimizer", optimizer.with("lr", scaled));
+  // The dump holds the scaled rate, and must not scale it again.
+  return enabled ? result.with("auto_scale_lr", scaling.with("enable", false)) : result;
 }
 
 std::string lr_advice(const std::string& optimizer, double lr, int64_t batch_size, int64_t base_batch_size) {

@@ -18,7 +18,8 @@ class Training {
 
   Runner& runner() { return *runner_; }
 
-  // Trains to the end; SIGINT ends the run after the current iteration (Interrupted).
+  // Trains to the end; SIGINT ends the run after the current iteration (Interrupted). Throws Error when not
+  // one iteration could commit.
   void run();
 
  private:
@@ -48,6 +49,11 @@ class Training {
   std::vector<std::unique_ptr<BatchSource>> sources_;
   std::vector<WorkflowStep> workflow_;
 };
+
+// mmdetection's `auto_scale_lr: {enable: true, base_batch_size: 16}`, or the flag (`wanted`): the config with
+// optimizer.lr times batch_size / base_batch_size, and with `enable` off, so that a dump of it means the
+// same.
+ConfigNode with_scaled_lr(const ConfigNode& config, bool wanted, int64_t batch_size);
 
 // The linear scaling rule (Goyal et al. 2017) as a warning: mmdetection's SGD recipes mean lr 0.02 for 16
 // images a step, and the commonest cause of `loss: nan` is that lr with a smaller batch. "" when the rate is

@@ -209,6 +209,7 @@ void Runner::commit() {
   model().commit_buffers();
   log_buffer_.commit();
   skips_->committed();
+  ++committed_iters_;
   call_hooks([&](Hook& hook) { hook.after_train_iter(*this); });
 }
 

@@ -83,6 +83,7 @@ class Runner {
   double current_lr() const { return optimizer_->groups().empty() ? 0 : optimizer_->groups()[0].lr; }
   LogBuffer& log_buffer() { return log_buffer_; }
   const SkipMonitor& skips() const { return *skips_; }
+  int64_t committed_iters() const { return committed_iters_; }  // of this run, not of one it resumed
   StepHook& step_hook() { return *step_hook_; }
   const std::vector<std::unique_ptr<Hook>>& hooks() const { return hooks_; }
 
@@ -179,6 +180,7 @@ class Runner {
   std::map<std::string, StateDict> hook_snapshots_;
   std::string last_checkpoint_;  // "": this run has neither saved nor resumed one
   int64_t saved_iter_ = 0;       // finished iterations in it
+  int64_t committed_iters_ = 0;
   double diagnosis_seconds_ = 0;
   bool inside_iteration_ = false;
   bool looked_ = false;  // at this iteration's losses

@@ -331,6 +331,35 @@ TEST(Training, RefusesConfigsThatCannotMeanAnything) {
   }
 }
 
+// The run goes through, but scripts must see that its checkpoint is worth nothing.
+TEST(Training, ARunOfSkipsAloneIsNoSuccess) {
+  Training training(options(
+      {"fp16={_delete_: true, loss_scale: 1e30, max_consecutive_skips: 100}", "runner.max_epochs=1"}));
+  try {
+    training.run();
+    FAIL() << "it looks like a success";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 1);
+    EXPECT_EQ(std::string(error.what())
+                  .find("nothing was learned: all 4 iterations of this run were skipped, the "),
+              0u)
+        << error.what();
+  }
+  EXPECT_EQ(training.runner().committed_iters(), 0);
+}
+
+// A dump of the scaled config is not scaled again.
+TEST(Training, ScalesTheLearningRateByTheBatch) {
+  const ConfigNode config =
+      parse_config("{optimizer: {lr: 0.02}, auto_scale_lr: {enable: true, base_batch_size: 8}}");
+  const ConfigNode scaled = with_scaled_lr(config, /*wanted=*/false, /*batch_size=*/2);
+  EXPECT_DOUBLE_EQ(scaled["optimizer"].get<double>("lr"), 0.005);
+  EXPECT_DOUBLE_EQ(with_scaled_lr(scaled, false, 2)["optimizer"].get<double>("lr"), 0.005);
+  const ConfigNode plain = parse_config("{optimizer: {lr: 0.02}}");
+  EXPECT_DOUBLE_EQ(with_scaled_lr(plain, false, 2)["optimizer"].get<double>("lr"), 0.02);
+  EXPECT_DOUBLE_EQ(with_scaled_lr(plain, true, 2)["optimizer"].get<double>("lr"), 0.0025);
+}
+
 TEST(Training, CheckTrainsNothing) {
   const std::string work_dir = fresh_dir() + "/unmade";
   EXPECT_EQ(TrainProcess({kConfig, "--check", "--work-dir", work_dir}).wait(), 0);

@@ -51,6 +51,12 @@ TEST_F(JsonLog, CurvesRunOverIterationsOrEpochs) {
   EXPECT_NE(error_of([&] { curve_of(log, "los", path_); }).find("Did you mean 'loss'?"), std::string::npos);
 }
 
+TEST_F(JsonLog, TheDefaultCurveIsOneThatThereIs) {
+  EXPECT_EQ(default_key(read_json_log(path_)), "bbox_mAP");
+  std::ofstream(path_) << R"({"mode": "train", "epoch": 1, "iter": 50, "loss": 3.0})";
+  EXPECT_EQ(default_key(read_json_log(path_)), "loss");
+}
+
 // mmdetection leaves out each epoch's first value unless told otherwise.
 TEST_F(JsonLog, TimesAreThoseOfMmdetectionsReport) {
   const auto log = read_json_log(path_);

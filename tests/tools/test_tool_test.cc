@@ -86,6 +86,7 @@ TEST_F(TestToolTest, FormatOnlyWritesCocoJson) {
 
 TEST_F(TestToolTest, WrongFlagsAreOneLineAndExitCodeTwo) {
   expect_user_error(valid(), "give at least one of --out, --eval, --format-only, --show-dir");
+  expect_user_error(valid() + "--show", "--show-dir DIR draws into files");
   expect_user_error(valid() + "--eval bbox --format-only", "--eval and --format-only exclude each other");
   expect_user_error(valid() + "--out results.pkl", "the name must end in .json");
   expect_user_error(valid() + "--eval bbox --eval-options claswise=true", "Did you mean 'classwise'?");
@@ -125,7 +126,8 @@ TEST_F(TestToolTest, WrongConfigsAreOneLineAndExitCodeTwo) {
 }
 
 TEST_F(TestToolTest, OnlyTheChosenItemsAreReported) {
-  const Outcome outcome = run(valid() + "--eval bbox --eval-options metric_items=[mAP_50]");
+  const Outcome outcome =
+      run(valid() + "--eval bbox --gpu-collect --tmpdir x --options metric_items=[mAP_50]");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
   EXPECT_NE(outcome.output.find("{\"bbox_mAP_50\":"), std::string::npos) << outcome.output;
 }
