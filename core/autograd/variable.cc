@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/autograd/accumulate.h"
+#include "core/autograd/op_inputs.h"
 #include "core/base/work_context.h"
 
 namespace osprey {
@@ -36,9 +37,26 @@ namespace {
 std::atomic<uint64_t> next_sequence{0};
 thread_local bool grad_mode = true;
 thread_local OpObserver op_observer;
+// Of the op that the observer is looking at: one of the two, or neither.
+thread_local const std::vector<Variable>* seen_inputs = nullptr;
+thread_local const Tensor* seen_gradient = nullptr;
 
 void observe(const char* op, const std::string& path, bool backward, const Tensor& value) {
   if (op_observer && value.defined()) op_observer({op, path, backward, value});
+}
+
+void observe_forward(const char* op, const Tensor& value, const std::vector<Variable>& inputs) {
+  seen_inputs = &inputs;
+  seen_gradient = nullptr;  // an observer that threw has left it
+  observe(op, current_module_path(), false, value);
+  seen_inputs = nullptr;
+}
+
+void observe_backward(const char* op, const Tensor& value, const Tensor& gradient) {
+  seen_gradient = &gradient;
+  seen_inputs = nullptr;
+  observe(op, current_module_path(), true, value);
+  seen_gradient = nullptr;
 }
 
 struct OlderFirst {
@@ -79,7 +97,7 @@ void run_node(Node& node, NodeQueue& queue, std::unordered_set<Node*>& queued) {
                   to_string(gradients[i].shape()), ", its input ", to_string(inputs[i]->value.shape()));
     // In the input's dtype: an overflow of the conversion belongs to this op.
     const Tensor typed = gradients[i].to(inputs[i]->value.dtype());
-    observe(node.op, node.module_path, true, typed);
+    observe_backward(node.op, typed, grad);
     deliver(inputs[i], typed, queue, queued);
   }
 }
@@ -156,7 +174,7 @@ void Variable::backward(const Tensor& gradient) const {
 
 Variable record(const char* op, Tensor value, std::vector<Variable> inputs,
                 std::function<Gradients(const Tensor&)> backward) {
-  observe(op, current_module_path(), false, value);
+  observe_forward(op, value, inputs);
   Variable result(std::move(value));
   if (!grad_mode) return result;
   bool needed = false;
@@ -196,5 +214,15 @@ const std::string& current_module_path() {
 }
 
 void set_op_observer(OpObserver observer) { op_observer = std::move(observer); }
+
+Tensors observed_inputs() {
+  Tensors inputs;
+  if (seen_gradient) inputs.push_back(*seen_gradient);
+  if (!seen_inputs) return inputs;
+  for (const Variable& input : *seen_inputs) {
+    if (input.defined()) inputs.push_back(input.value());
+  }
+  return inputs;
+}
 
 }  // namespace osprey

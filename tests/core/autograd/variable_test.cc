@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/autograd/op_inputs.h"
 #include "core/ops/elementwise.h"
 #include "tests/golden.h"
 
@@ -126,6 +127,22 @@ TEST(Tape, AHalfGradientOverflowsOnItsWay) {
   const Variable x(Tensor::full({}, 1, DType::kF16), true);
   (1.0 * cast(x, DType::kF32)).backward(1e6);
   EXPECT_EQ(x.grad().item(), std::numeric_limits<double>::infinity());
+}
+
+TEST(Tape, ShowsAnObserverWhatAnOpRead) {
+  std::vector<std::string> seen;
+  set_op_observer([&](const OpEvent& event) {
+    std::string line = event.op;
+    for (const Tensor& input : observed_inputs()) line += str_cat(" ", input.item());
+    seen.push_back(line);
+  });
+  const Variable x(Tensor::full({}, 3, DType::kF32), true);
+  const Variable y = x * x;
+  (y + y).backward(2);
+  set_op_observer({});
+  EXPECT_EQ(seen, (std::vector<std::string>{"multiply 3 3", "add 9 9", "add 2", "add 2", "multiply 4",
+                                            "multiply 4"}));
+  EXPECT_TRUE(observed_inputs().empty());
 }
 
 TEST(Tape, NodesRememberTheirModule) {
