@@ -71,7 +71,8 @@ Variable blend(const Variable& a, const Variable& b, const Variable& gate) {
                 [a = a.value(), b = b.value(), gate = gate.value()](const Tensor& g) {
                   const DType wide = g.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
                   Tensor grad_a = Tensor::empty_like(a), grad_b = Tensor::empty_like(b);
-                  Tensor grad_gate = Tensor::zeros(gate.shape(), wide, gate.device());
+                  Tensor grad_gate = g.empty() ? Tensor::zeros(gate.shape(), wide, gate.device())
+                                               : Tensor(gate.shape(), wide, gate.device());
                   if (!g.empty()) {
                     blend_backward_kernel(g.device(), g, a, b, gate, grad_a, grad_b, grad_gate);
                   }

@@ -1,11 +1,13 @@
 #include "core/backend/cuda/dispatch.h"
 #include "core/backend/cuda/launch.cuh"
+#include "core/backend/cuda/row_sums.cuh"
 #include "core/ops/broadcast_kernel.h"
 
 namespace osprey {
 namespace {
 
-constexpr int kLanes = 32;  // a warp shares a pixel's sum, so that its loads coalesce
+// Workers that share a pixel's sum: enough for loads of whole sectors, few partial sums.
+constexpr int kLanes = 16;
 
 void add_per_image_cuda(const Tensor& x, const Tensor& v, double scale, Tensor& out) {
   const int64_t channels = out.dim(3), pixels = out.dim(1) * out.dim(2);
@@ -29,10 +31,10 @@ void blend_backward_cuda(const Tensor& grad_out, const Tensor& a, const Tensor& 
                          Tensor& grad_a, Tensor& grad_b, Tensor& grad_gate) {
   dispatch_cuda(a.dtype(), "blend backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    scatter_rows_cuda(a.device(), gate.numel(), kLanes,
-                      BlendGrad<T, kLanes>{grad_out.data<T>(), a.data<T>(), b.data<T>(), gate.data<T>(),
-                                           a.dim(3), grad_a.mutable_data<T>(), grad_b.mutable_data<T>(),
-                                           grad_gate.mutable_data<float>()});
+    sum_rows_cuda<1, kLanes>(a.device(), gate.numel(),
+                             BlendGrad<T, kLanes>{grad_out.data<T>(), a.data<T>(), b.data<T>(),
+                                                  gate.data<T>(), a.dim(3), grad_a.mutable_data<T>(),
+                                                  grad_b.mutable_data<T>(), grad_gate.mutable_data<float>()});
   });
 }
 

@@ -54,7 +54,13 @@ void blend_backward_cpu(const Tensor& grad_out, const Tensor& a, const Tensor& b
         g.data<T>(), wide_a.data<T>(),           wide_b.data<T>(),           wide_gate.data<T>(),
         a.dim(3),    result_a.mutable_data<T>(), result_b.mutable_data<T>(), grad_gate.mutable_data<T>()};
     parallel_for_cpu(
-        gate.numel(), [&](int64_t row) { pixel(row, 0, 1); }, /*grain=*/64);
+        gate.numel(),
+        [&](int64_t row) {
+          T sum = 0;
+          pixel.add(row, 0, &sum);
+          pixel.finish(row, &sum);
+        },
+        /*grain=*/64);
   });
   finish(result_a, grad_a);
   finish(result_b, grad_b);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/backend/atomic_add.h"
 #include "core/tensor/device_kernel.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/tensor.h"
@@ -42,7 +41,8 @@ struct Blend {
   }
 };
 
-// Lane l of kLanes takes every kLanes-th channel from l on; through scatter_rows. grad_gate arrives zeroed.
+// kLanes workers share a pixel: lane l takes every kLanes-th channel from l on. grad_gate is a sum over
+// channels.
 template <typename T, int kLanes>
 struct BlendGrad {
   const T *grad_out, *a, *b, *gate;
@@ -50,18 +50,17 @@ struct BlendGrad {
   T *grad_a, *grad_b;
   ComputeType<T>* grad_gate;
 
-  OSPREY_HD void operator()(int64_t row, int64_t lane, int64_t) const {
+  OSPREY_HD void add(int64_t row, int64_t lane, ComputeType<T>* sums) const {
     using C = ComputeType<T>;
     const C s = static_cast<C>(gate[row]), rest = 1 - s;
-    C sum = 0;
     for (int64_t i = row * channels + lane; i < (row + 1) * channels; i += kLanes) {
       const C g = static_cast<C>(grad_out[i]);
-      sum += g * (static_cast<C>(a[i]) - static_cast<C>(b[i]));
+      sums[0] += g * (static_cast<C>(a[i]) - static_cast<C>(b[i]));
       grad_a[i] = static_cast<T>(s * g);
       grad_b[i] = static_cast<T>(rest * g);
     }
-    atomic_add(grad_gate + row, sum);
   }
+  OSPREY_HD void finish(int64_t row, const ComputeType<T>* sums) const { grad_gate[row] = sums[0]; }
 };
 
 // Nothing is empty; all of one dtype but grad_gate, which is in the compute dtype.

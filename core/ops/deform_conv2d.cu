@@ -1,11 +1,13 @@
 #include "core/backend/cuda/dispatch.h"
 #include "core/backend/cuda/launch.cuh"
+#include "core/backend/cuda/row_sums.cuh"
 #include "core/ops/deform_conv2d_kernel.h"
 
 namespace osprey {
 namespace {
 
-constexpr int kLanes = 32;  // a warp shares the sum over channels, so that its loads coalesce
+// Workers that share a sum over channels: enough for loads of whole sectors, few partial sums.
+constexpr int kLanes = 8;
 
 void columns_cuda(const DeformArgs& args, Tensor& columns) {
   dispatch_cuda(columns.dtype(), "deform_conv2d", [&](auto tag) {
@@ -25,14 +27,15 @@ void backward_cuda(const DeformArgs& args, const Tensor& grad_columns, Tensor* g
     using T = typename decltype(tag)::type;
     const T* g = grad_columns.data<T>();
     if (grad_x) {
-      scatter_rows_cuda(device, pixels, s.ci,
-                        DeformInputGrad<T, float>{args.grid<float>(), g, grad_x->mutable_data<float>()});
+      scatter_rows_cuda(
+          device, pixels, s.ci,
+          DeformInputGrad<T, float>{args.grid<float>(), args.images(), g, grad_x->mutable_data<float>()});
     }
     if (!grad_offset) return;
-    scatter_rows_cuda(device, pixels * s.deform_groups * s.taps(), kLanes,
-                      DeformOffsetGrad<T, float, kLanes>{
-                          args.grid<float>(), args.x.data<T>(), g, grad_offset->mutable_data<float>(),
-                          grad_mask ? grad_mask->mutable_data<float>() : nullptr});
+    sum_rows_cuda<3, kLanes>(device, pixels * s.deform_groups * s.taps(),
+                             DeformOffsetGrad<T, float, kLanes>{
+                                 args.grid<float>(), args.x.data<T>(), g, grad_offset->mutable_data<float>(),
+                                 grad_mask ? grad_mask->mutable_data<float>() : nullptr});
   });
 }
 

@@ -18,13 +18,20 @@ void backward_as(const DeformArgs& args, const Tensor& grad_columns, Tensor* gra
   const int64_t pixels = grad_columns.dim(0);
   const T* g = grad_columns.data<T>();
   if (grad_x) {
-    scatter_rows_cpu(pixels, s.ci, DeformInputGrad<T, T>{args.grid<T>(), g, grad_x->mutable_data<T>()});
+    scatter_rows_cpu(pixels, s.ci,
+                     DeformInputGrad<T, T>{args.grid<T>(), args.images(), g, grad_x->mutable_data<T>()});
   }
   if (!grad_offset) return;
   const DeformOffsetGrad<T, T, 1> row{args.grid<T>(), args.x.data<T>(), g, grad_offset->mutable_data<T>(),
                                       grad_mask ? grad_mask->mutable_data<T>() : nullptr};
   parallel_for_cpu(
-      pixels * s.deform_groups * s.taps(), [&](int64_t i) { row(i, 0, 1); }, /*grain=*/64);
+      pixels * s.deform_groups * s.taps(),
+      [&](int64_t i) {
+        T sums[3] = {0, 0, 0};
+        row.add(i, 0, sums);
+        row.finish(i, sums);
+      },
+      /*grain=*/64);
 }
 
 void columns_cpu(const DeformArgs& args, Tensor& columns) {

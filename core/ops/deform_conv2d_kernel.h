@@ -183,23 +183,62 @@ struct DeformColumns {
 // Adds the columns' gradient into grad_x, through scatter_rows.
 template <typename T, typename A>
 struct DeformInputGrad {
+  static constexpr int kBandRows = 8;
   DeformGrid<A> grid;
+  int images;
   const T* grad_columns;
   A* grad_x;
 
+  // A part of grad_x: rows [begin, end) of an image.
+  struct Band {
+    int image, begin, end;
+
+    OSPREY_HD bool may_hold(const DeformSample<A>& sample) const {
+      return sample.y >= static_cast<A>(begin - 1) && sample.y < static_cast<A>(end);
+    }
+    OSPREY_HD bool holds(int64_t element, const DeformShape& s) const {
+      const int64_t row = static_cast<int64_t>(s.w) * s.ci, first = static_cast<int64_t>(image) * s.h;
+      return element >= (first + begin) * row && element < (first + end) * row;
+    }
+  };
+  struct Everything {
+    OSPREY_HD bool may_hold(const DeformSample<A>&) const { return true; }
+    OSPREY_HD bool holds(int64_t, const DeformShape&) const { return true; }
+  };
+
   OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+    add(row, begin, end, Everything());
+  }
+
+  OSPREY_HD int bands_of_image() const { return (grid.s.h + kBandRows - 1) / kBandRows; }
+  OSPREY_HD int64_t bands() const { return static_cast<int64_t>(images) * bands_of_image(); }
+  // Of all rows only those of the band's image.
+  OSPREY_HD void add_band(int64_t index, int64_t rows, int64_t c_begin, int64_t c_end) const {
+    const int image = static_cast<int>(index) / bands_of_image();
+    const int y = static_cast<int>(index) % bands_of_image() * kBandRows;
+    const Band band{image, y, y + kBandRows < grid.s.h ? y + kBandRows : grid.s.h};
+    const int64_t pixels = static_cast<int64_t>(grid.s.oh) * grid.s.ow;
+    const int64_t from = image * pixels - grid.first, to = from + pixels;
+    for (int64_t row = from > 0 ? from : 0; row < (to < rows ? to : rows); ++row) {
+      add(row, c_begin, c_end, band);
+    }
+  }
+
+ private:
+  template <typename Target>
+  OSPREY_HD void add(int64_t row, int64_t begin, int64_t end, const Target& part_of_target) const {
     const int pixel = grid.pixel_of(row);
     const T* in = grad_columns + row * grid.s.depth();
     grid.for_each_tap(begin, end, [&](int part, int tap, int c, int c_end) {
       const DeformSample<A> sample = grid.sample(pixel, part, tap);
-      if (!sample.inside) return;
+      if (!sample.inside || !part_of_target.may_hold(sample)) return;
       const auto corners = sample.corners(grid.s, grid.image_of(pixel));
       const A mask = grid.mask_at(pixel, part, tap);
       grid.s.for_each_run(c, c_end, [&](int first, int n) {
         const T* g = in + grid.s.column(tap, first);
         for (int k = 0; k < 4; ++k) {
           const A share = corners.weight[k] * mask;
-          if (share == 0) continue;
+          if (share == 0 || !part_of_target.holds(corners.at[k], grid.s)) continue;
           A* target = grad_x + corners.at[k] + first;
           OSPREY_SIMD_EACH
           for (int i = 0; i < n; ++i) atomic_add(target + i, share * static_cast<A>(g[i]));
@@ -209,37 +248,49 @@ struct DeformInputGrad {
   }
 };
 
-// Row = (pixel, part, tap): adds the gradients by its offset and mask, sums over the part's channels. kLanes
-// workers share a row, lane l taking every kLanes-th channel from l on; through scatter_rows.
+// Row = (pixel, part, tap): the gradients by its offset and mask, sums over the part's channels. kLanes
+// workers share a row, lane l taking every kLanes-th channel from l on.
 template <typename T, typename A, int kLanes>
 struct DeformOffsetGrad {
   DeformGrid<A> grid;
   const T *x, *grad_columns;
-  A *grad_offset, *grad_mask;  // of the whole output; grad_mask may be null
+  A *grad_offset, *grad_mask;  // of the whole output, zeroed; grad_mask may be null
 
-  OSPREY_HD void operator()(int64_t row, int64_t lane, int64_t) const {
-    const int place = static_cast<int>(row) / grid.s.taps(), tap = static_cast<int>(row) % grid.s.taps();
-    const int local = place / grid.s.deform_groups, part = place % grid.s.deform_groups;
-    const int pixel = grid.pixel_of(local);
-    const DeformSample<A> sample = grid.sample(pixel, part, tap);
+  // sums: by y, by x, by the mask.
+  OSPREY_HD void add(int64_t row, int64_t lane, A* sums) const {
+    const Place at = place(row);
+    const DeformSample<A> sample = grid.sample(at.pixel, at.part, at.tap);
     if (!sample.inside) return;
-    const auto corners = sample.corners(grid.s, grid.image_of(pixel));
+    const auto corners = sample.corners(grid.s, grid.image_of(at.pixel));
     A dots[4] = {0, 0, 0, 0};
-    add_dots(corners, grad_columns + local * grid.s.depth(), part, tap, static_cast<int>(lane), dots);
-    A value = 0, by_y = 0, by_x = 0;
+    add_dots(corners, grad_columns + at.local * grid.s.depth(), at.part, at.tap, static_cast<int>(lane),
+             dots);
     for (int k = 0; k < 4; ++k) {
-      value += corners.weight[k] * dots[k];
-      by_y += corners.by_y[k] * dots[k];
-      by_x += corners.by_x[k] * dots[k];
+      sums[0] += corners.by_y[k] * dots[k];
+      sums[1] += corners.by_x[k] * dots[k];
+      sums[2] += corners.weight[k] * dots[k];
     }
-    const int64_t index = grid.tap_index(pixel, part, tap);
+  }
+  OSPREY_HD void finish(int64_t row, const A* sums) const {
+    const Place at = place(row);
+    if (!grid.sample(at.pixel, at.part, at.tap).inside) return;
+    const int64_t index = grid.tap_index(at.pixel, at.part, at.tap);
     const A mask = grid.mask ? grid.mask[index] : A(1);
-    atomic_add(grad_offset + 2 * index, mask * by_y);
-    atomic_add(grad_offset + 2 * index + 1, mask * by_x);
-    if (grad_mask) atomic_add(grad_mask + index, value);
+    grad_offset[2 * index] = mask * sums[0];
+    grad_offset[2 * index + 1] = mask * sums[1];
+    if (grad_mask) grad_mask[index] = sums[2];
   }
 
  private:
+  struct Place {
+    int local, pixel, part, tap;
+  };
+  OSPREY_HD Place place(int64_t row) const {
+    const int of_tap = static_cast<int>(row) / grid.s.taps(), tap = static_cast<int>(row) % grid.s.taps();
+    const int local = of_tap / grid.s.deform_groups;
+    return {local, grid.pixel_of(local), of_tap % grid.s.deform_groups, tap};
+  }
+
   // dots[k] += sum over channels of the column's gradient times corner k.
   OSPREY_HD void add_dots(const typename DeformSample<A>::Corners& corners, const T* in, int part, int tap,
                           int lane, A* dots) const {
@@ -280,6 +331,7 @@ struct DeformArgs {
   Tensor x, offset, mask;
   int64_t first = 0;  // output pixel of row 0 of the columns
 
+  int images() const { return static_cast<int>(x.dim(0)); }
   template <typename A>
   DeformGrid<A> grid() const {
     return {shape, offset.data<A>(), mask.defined() ? mask.data<A>() : nullptr, first};

@@ -17,8 +17,7 @@ Variable reflect_pad2d(const Variable& x, int64_t padding) {
   Tensor out({x.dim(0), x.dim(1) + 2 * padding, x.dim(2) + 2 * padding, x.dim(3)}, x.dtype(), x.device());
   if (!out.empty()) reflect_pad_kernel(out.device(), x.value(), shape, out);
   return record("reflect_pad2d", out, {x}, [shape, from = x.shape()](const Tensor& g) {
-    const DType wide = g.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-    Tensor grad_x = Tensor::zeros(from, wide, g.device());
+    Tensor grad_x(from, g.dtype(), g.device());
     if (!g.empty()) reflect_pad_backward_kernel(g.device(), g, shape, grad_x);
     return Gradients{grad_x};
   });

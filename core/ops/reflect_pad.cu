@@ -18,8 +18,8 @@ void reflect_pad_cuda(const Tensor& x, const ReflectShape& s, Tensor& out) {
 void reflect_pad_backward_cuda(const Tensor& grad_out, const ReflectShape& s, Tensor& grad_x) {
   dispatch_cuda(grad_out.dtype(), "reflect_pad2d backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    scatter_rows_cuda(grad_out.device(), pixels(grad_out), s.channels,
-                      ReflectPadGrad<T>{s, grad_out.data<T>(), grad_x.mutable_data<float>()});
+    parallel_rows_cuda(grad_out.device(), pixels(grad_x), s.channels,
+                       ReflectPadGrad<T, kCudaLanes>{s, grad_out.data<T>(), grad_x.mutable_data<T>()});
   });
 }
 

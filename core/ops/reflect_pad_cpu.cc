@@ -14,11 +14,10 @@ void reflect_pad_cpu(const Tensor& x, const ReflectShape& s, Tensor& out) {
 }
 
 void reflect_pad_backward_cpu(const Tensor& grad_out, const ReflectShape& s, Tensor& grad_x) {
-  const Tensor g = grad_out.to(grad_x.dtype());  // halves are widened as a whole, which vectorises
-  dispatch_floating(g.dtype(), "reflect_pad2d", [&](auto tag) {
+  dispatch_floating(grad_out.dtype(), "reflect_pad2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    scatter_rows_cpu(pixels(g), s.channels,
-                     ReflectPadGrad<T>{s, g.data<T>(), grad_x.mutable_data<ComputeType<T>>()});
+    parallel_rows_cpu(pixels(grad_x), s.channels,
+                      ReflectPadGrad<T, kCpuLanes>{s, grad_out.data<T>(), grad_x.mutable_data<T>()});
   });
 }
 

@@ -24,10 +24,12 @@ void backward_as(RoIAlignArgs& args) {
   const Device device = args.pooled.device();
   const T* grad = args.pooled.data<T>();
   if (args.argmax.defined()) {
-    const RoIAlignMaxGrad<T, float> unpool{grid, grad, args.argmax.data<int32_t>()};
-    scatter_rows_cuda(device, bins_of(args), grid.channels, unpool);
+    using Gradient = RoIAlignMaxGrad<T, float>;
+    scatter_rows_cuda(device, bins_of(args), grid.channels,
+                      RoIScatter<float, Gradient>{grid, {grad, args.argmax.data<int32_t>()}});
   } else {
-    scatter_rows_cuda(device, bins_of(args), grid.channels, RoIAlignAverageGrad<T, float>{grid, grad});
+    using Gradient = RoIAlignAverageGrad<T, float>;
+    scatter_rows_cuda(device, bins_of(args), grid.channels, RoIScatter<float, Gradient>{grid, {grad}});
   }
 }
 

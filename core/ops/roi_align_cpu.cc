@@ -24,10 +24,12 @@ void backward_as(RoIAlignArgs& args) {
   const RoIGrid grid = make_grid(args);
   const T* grad = args.pooled.data<T>();
   if (args.argmax.defined()) {
-    const RoIAlignMaxGrad<T, T> unpool{grid, grad, args.argmax.data<int32_t>()};
-    scatter_rows_cpu(bins_of(args), grid.channels, unpool);
+    using Gradient = RoIAlignMaxGrad<T, T>;
+    scatter_rows_cpu(bins_of(args), grid.channels,
+                     RoIScatter<T, Gradient>{grid, {grad, args.argmax.data<int32_t>()}});
   } else {
-    scatter_rows_cpu(bins_of(args), grid.channels, RoIAlignAverageGrad<T, T>{grid, grad});
+    using Gradient = RoIAlignAverageGrad<T, T>;
+    scatter_rows_cpu(bins_of(args), grid.channels, RoIScatter<T, Gradient>{grid, {grad}});
   }
 }
 

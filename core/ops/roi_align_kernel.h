@@ -23,6 +23,7 @@ constexpr int64_t kRoILanes = 256;
 #endif
 constexpr int64_t kRoIRun = 4;  // samples along an axis whose weights are merged
 constexpr int kMaxRoILevels = 8;
+constexpr int64_t kRoIBandRows = 8;
 
 // Sample i of a bin along one axis lies at start + (i + 0.5) * size / count. Those outside [begin, end) lie
 // too far from the map to matter, so that a degenerate RoI costs no more than the map is large.
@@ -177,6 +178,14 @@ struct RoIBin {
     return visited;
   }
 
+  // Whether samples may touch map rows [begin, end).
+  OSPREY_HD bool touches_rows(int64_t begin, int64_t end) const {
+    if (y.begin >= y.end) return false;
+    const A first = y.at(y.begin), last = y.at(y.end - 1);  // an inverted RoI's descend
+    return (first > last ? first : last) >= static_cast<A>(begin - 1) &&
+           (first < last ? first : last) <= static_cast<A>(end);
+  }
+
   // The sample that for_each_sample() called `index`.
   OSPREY_HD SampleTap<A> sample(int64_t index) const {
     const int64_t columns = x.end - x.begin;
@@ -193,6 +202,14 @@ struct RoIBin {
   }
 };
 
+// Rows [y_begin, y_end) of one image's map on one level: elements [begin, end).
+struct RoIBand {
+  int level;
+  int64_t image, y_begin, y_end, begin, end;
+
+  OSPREY_HD bool holds(int64_t offset) const { return offset >= begin && offset < end; }
+};
+
 // What all four kernels share: the maps, the RoIs and the bins.
 struct RoIGrid {
   RoILevel levels[kMaxRoILevels];
@@ -201,19 +218,26 @@ struct RoIGrid {
   const int64_t* roi_level;  // (k), or null: all on map 0
   int64_t channels, out_h, out_w;
 
-  // False when the RoI gives zeros.
-  template <typename A>
-  OSPREY_HD bool locate(int64_t row, RoIBin<A>& bin) const {
-    const int64_t roi = row / (out_h * out_w);
+  // Which map an RoI lies on; false when it gives zeros.
+  OSPREY_HD bool find_map(int64_t roi, int& level, int64_t& image) const {
     const float* r = rois + roi * 5;
     const int64_t index = roi_level ? roi_level[roi] : 0;
     const float extent = (r[3] - r[1]) + (r[4] - r[2]);
     const bool finite = extent - extent == 0;
     if (!finite || index < 0 || index >= num_levels) return false;
-    const RoILevel& level = levels[index];
-    if (!(r[0] >= 0 && r[0] < static_cast<float>(level.images))) return false;
-    bin.level = static_cast<int>(index);
-    bin.image = static_cast<int64_t>(r[0]);
+    if (!(r[0] >= 0 && r[0] < static_cast<float>(levels[index].images))) return false;
+    level = static_cast<int>(index);
+    image = static_cast<int64_t>(r[0]);
+    return true;
+  }
+
+  // False when the RoI gives zeros.
+  template <typename A>
+  OSPREY_HD bool locate(int64_t row, RoIBin<A>& bin) const {
+    const int64_t roi = row / (out_h * out_w);
+    if (!find_map(roi, bin.level, bin.image)) return false;
+    const float* r = rois + roi * 5;
+    const RoILevel& level = levels[bin.level];
     bin.h = level.h;
     bin.w = level.w;
     bin.channels = channels;
@@ -224,6 +248,53 @@ struct RoIGrid {
     bin.y = bin_samples<A>(static_cast<A>(r[2]) * scale - shift, static_cast<A>(r[4]) * scale - shift, out_h,
                            cell / out_w, level.h, level.sampling_ratio, level.aligned);
     return true;
+  }
+
+  // The bands of all maps, for gradients that are added up in a fixed order.
+  OSPREY_HD int64_t bands_of(int level) const {
+    return levels[level].images * ((levels[level].h + kRoIBandRows - 1) / kRoIBandRows);
+  }
+  OSPREY_HD int64_t bands() const {
+    int64_t sum = 0;
+    for (int level = 0; level < num_levels; ++level) sum += bands_of(level);
+    return sum;
+  }
+  OSPREY_HD RoIBand band(int64_t index) const {
+    RoIBand band{};
+    while (index >= bands_of(band.level)) index -= bands_of(band.level++);
+    const RoILevel& level = levels[band.level];
+    const int64_t of_image = bands_of(band.level) / level.images, stride = level.w * channels;
+    band.image = index / of_image;
+    band.y_begin = index % of_image * kRoIBandRows;
+    band.y_end = band.y_begin + kRoIBandRows < level.h ? band.y_begin + kRoIBandRows : level.h;
+    band.begin = (band.image * level.h + band.y_begin) * stride;
+    band.end = (band.image * level.h + band.y_end) * stride;
+    return band;
+  }
+
+  // Whether an RoI may touch the band; a little generous, more so where its coordinates are coarse.
+  OSPREY_HD bool may_touch(int64_t roi, const RoIBand& band) const {
+    int level = 0;
+    int64_t image = 0;
+    if (!find_map(roi, level, image) || level != band.level || image != band.image) return false;
+    const float scale = static_cast<float>(levels[level].scale);
+    const float y1 = rois[roi * 5 + 2] * scale, y2 = rois[roi * 5 + 4] * scale;
+    const float slack = 3 + 1e-5f * (std::abs(y1) + std::abs(y2));
+    return (y1 > y2 ? y1 : y2) + slack >= static_cast<float>(band.y_begin) &&
+           (y1 < y2 ? y1 : y2) - slack <= static_cast<float>(band.y_end);
+  }
+
+  // visit(row, bin), in order, for the rows among [0, rows) that may add to the band.
+  template <typename A, typename Visit>
+  OSPREY_HD void for_each_bin(const RoIBand& band, int64_t rows, const Visit& visit) const {
+    const int64_t cells = out_h * out_w;
+    for (int64_t roi = 0; roi * cells < rows; ++roi) {
+      if (!may_touch(roi, band)) continue;
+      for (int64_t row = roi * cells; row < (roi + 1) * cells; ++row) {
+        RoIBin<A> bin;
+        if (locate(row, bin) && bin.touches_rows(band.y_begin, band.y_end)) visit(row, bin);
+      }
+    }
   }
 };
 
@@ -294,19 +365,39 @@ struct RoIAlignAverage {
   }
 };
 
-// The levels' maps are gradients here, of type A.
-template <typename T, typename A>
-struct RoIAlignAverageGrad {
+// Adds the bins' gradients into the maps, which are of type A here; through scatter_rows.
+template <typename A, typename Gradient>
+struct RoIScatter {
   RoIGrid grid;
-  const T* grad;
+  Gradient gradient;  // adds what one bin brings to those places that are wanted, by their offset
 
   OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
     RoIBin<A> bin;
     if (!grid.locate(row, bin)) return;
+    gradient.add(grid, row, bin, begin, end, [](int64_t) { return true; });
+  }
+
+  OSPREY_HD int64_t bands() const { return grid.bands(); }
+  OSPREY_HD void add_band(int64_t index, int64_t rows, int64_t begin, int64_t end) const {
+    const RoIBand band = grid.band(index);
+    grid.for_each_bin<A>(band, rows, [&](int64_t row, const RoIBin<A>& bin) {
+      gradient.add(grid, row, bin, begin, end, [&](int64_t offset) { return band.holds(offset); });
+    });
+  }
+};
+
+template <typename T, typename A>
+struct RoIAlignAverageGrad {
+  const T* grad;
+
+  template <typename Wanted>
+  OSPREY_HD void add(const RoIGrid& grid, int64_t row, const RoIBin<A>& bin, int64_t begin, int64_t end,
+                     const Wanted& wanted) const {
     const T* g = grad + row * grid.channels;
     A* map = static_cast<A*>(grid.levels[bin.level].map);
     const A divisor = bin.count();
     bin.for_each_pixel([&](int64_t offset, A weight) {
+      if (!wanted(offset)) return;
       const A share = weight / divisor;
       A* target = map + offset;
       OSPREY_SIMD
@@ -351,13 +442,12 @@ struct RoIAlignMax {
 
 template <typename T, typename A>
 struct RoIAlignMaxGrad {
-  RoIGrid grid;
   const T* grad;
   const int32_t* argmax;
 
-  OSPREY_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
-    RoIBin<A> bin;
-    if (!grid.locate(row, bin)) return;
+  template <typename Wanted>
+  OSPREY_HD void add(const RoIGrid& grid, int64_t row, const RoIBin<A>& bin, int64_t begin, int64_t end,
+                     const Wanted& wanted) const {
     A* map = static_cast<A*>(grid.levels[bin.level].map);
     for (int64_t c = begin; c < end; ++c) {
       const int32_t winner = argmax[row * grid.channels + c];
@@ -365,6 +455,7 @@ struct RoIAlignMaxGrad {
       const SampleTap<A> tap = bin.sample(winner);
       const A g = static_cast<A>(grad[row * grid.channels + c]);
       for (int corner = 0; corner < 4; ++corner) {
+        if (!wanted(tap.offset[corner])) continue;
         atomic_add(map + tap.offset[corner] + c, tap.weight[corner] * g);
       }
     }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/backend/cuda/runtime.h"
+#include "core/backend/dense_math.h"
 #include "core/ops/channel_sum.h"
 #include "core/ops/linear.h"
 #include "core/ops/losses.h"
@@ -214,6 +215,28 @@ TEST_P(CudaOps, RoIAlign) {
           {fine, coarse}, 4);
     }
   }
+}
+
+// Where threads add to one place in any order, unless told not to. The order itself is for a GPU to choose,
+// or for order_test.cc.
+TEST_P(CudaOps, GradientsAreTheSameEveryTimeWhenDeterministic) {
+  const Tensor rois = many_rois(), picks = Tensor::from<int64_t>({3, 0, 3, 1, 3, 0}, {6});
+  const std::pair<Op, Tensor> ops[] = {
+      {[&](const Variables& in) {
+         return roi_align(in[0], rois.to(in[0].device()), {7, 7, 0.25, 2, true, false});
+       },
+       uniform({2, 57, 59, 70}, -1, 1, 1)},
+      {[&](const Variables& in) { return gather_rows(in[0], picks.to(in[0].device())); },
+       uniform({4, 300}, -1, 1, 2)}};
+  dense_math_policy().deterministic = true;
+  for (const auto& [op, input] : ops) {
+    const Tensor x = input.to(dtype);
+    const Tensor grad = uniform(op({x}).shape(), -1, 1, 99).to(dtype);
+    const auto gradient = [&, &op = op] { return testing::run_op(op, {x}, grad, kCuda).gradients[0]; };
+    const Tensor first = gradient();
+    for (int again = 0; again < 3; ++again) EXPECT_TRUE(bitwise_equal(gradient(), first));
+  }
+  dense_math_policy() = DenseMathPolicy();
 }
 
 }  // namespace

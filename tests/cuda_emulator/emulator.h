@@ -14,6 +14,7 @@ struct Machine {
   int driver_version = CUDART_VERSION;  // as cudaDriverGetVersion tells it; 0: none is installed
   bool memory_pools = true;
   size_t memory_bytes = size_t{6} << 30;  // of each device
+  uint64_t thread_order = 0;  // seed of the order in which a kernel's threads take their turns; 0: ascending
 };
 Machine& machine();
 

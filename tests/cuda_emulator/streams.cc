@@ -2,8 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
-#include <set>
+#include <numeric>
+#include <random>
+#include <vector>
 
 #include "core/backend/cuda/emulated_launch.h"
 #include "core/base/parallel.h"
@@ -52,6 +55,19 @@ void run_front(Stream& stream) {
   stream.queue.pop_front();
   const Running running(task.name);
   task.run();
+}
+
+// A kernel's threads, side by side where they may be; with an order that a test asks for, one by one in it.
+void run_threads(int64_t threads, bool adds_up, uint64_t order,
+                 const std::function<void(int64_t, int64_t)>& body) {
+  if (order == 0) {
+    if (adds_up) return body(0, threads);
+    return parallel_ranges(threads, 1024, body);
+  }
+  std::vector<int64_t> turns(static_cast<size_t>(threads));
+  std::iota(turns.begin(), turns.end(), 0);
+  std::shuffle(turns.begin(), turns.end(), std::mt19937_64(order));
+  for (const int64_t thread : turns) body(thread, thread + 1);
 }
 
 }  // namespace
@@ -115,14 +131,17 @@ void require_device_memory(const void* data, size_t bytes, const Stream& stream,
 
 namespace osprey {
 
-void emulated_launch(cudaStream_t handle, const EmulatedKernel& kernel, int64_t n,
+void emulated_launch(cudaStream_t handle, const EmulatedKernel& kernel, int64_t threads,
                      std::function<void(int64_t, int64_t)> body) {
   using namespace emulator;
   const std::lock_guard lock(driver_mutex());
   Stream& stream = stream_of(handle, kernel.name);
   check_arguments(kernel, stream);
   ++counts().launches;
-  enqueue(stream, kernel.name, [n, body = std::move(body)] { parallel_ranges(n, 1024, body); });
+  enqueue(stream, kernel.name,
+          [threads, adds_up = kernel.adds_up, order = machine().thread_order, body = std::move(body)] {
+            run_threads(threads, adds_up, order, body);
+          });
 }
 
 }  // namespace osprey

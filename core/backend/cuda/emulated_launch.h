@@ -14,9 +14,11 @@ struct EmulatedKernel {
   const char* name;
   const void* arguments;  // the bytes that would be copied to the device: checked for host pointers
   size_t argument_bytes;
+  bool adds_up;  // threads add into the same memory, which on the host they must do one after the other
 };
-// Puts body over [0, n) into the stream's queue; ranges of it run in parallel when the queue drains.
-void emulated_launch(cudaStream_t stream, const EmulatedKernel& kernel, int64_t n,
+// Puts body, over ranges of [0, threads), into the stream's queue; when it drains, ranges run in parallel, or
+// in the order that the test chose.
+void emulated_launch(cudaStream_t stream, const EmulatedKernel& kernel, int64_t threads,
                      std::function<void(int64_t begin, int64_t end)> body);
 
 }  // namespace osprey
