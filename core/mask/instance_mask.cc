@@ -68,6 +68,15 @@ Rle window(const Rle& rle, int64_t x0, int64_t y0, int64_t new_h, int64_t new_w)
   return builder.finish();
 }
 
+Rle expand_rle(const Rle& rle, int64_t new_h, int64_t new_w, int64_t top, int64_t left) {
+  RleBuilder builder(new_h, new_w);
+  const ColumnSpans columns(rle);
+  for (int64_t x = 0; x < rle.w; ++x) {
+    columns.for_each(x, [&](Span span) { builder.add_span(left + x, {span.y0 + top, span.y1 + top}); });
+  }
+  return builder.finish();
+}
+
 // Applies (x, y) -> (fx(x), fy(y)) to every corner.
 template <typename MapX, typename MapY>
 std::vector<Polygon> map_corners(std::vector<Polygon> polygons, const MapX& fx, const MapY& fy) {
@@ -131,6 +140,17 @@ InstanceMask pad(const InstanceMask& mask, int64_t new_h, int64_t new_w) {
                  " x ", new_w);
   if (!mask.is_polygon()) return from_rle(window(mask.rle, 0, 0, new_h, new_w));
   return from_polygons(mask.polygons, new_h, new_w);
+}
+
+InstanceMask expand(const InstanceMask& mask, int64_t new_h, int64_t new_w, int64_t top, int64_t left) {
+  OSPREY_REQUIRE(top >= 0 && left >= 0 && top + mask.h <= new_h && left + mask.w <= new_w,
+                 "expand: a mask of ", mask.h, " x ", mask.w, " at ", top, ", ", left, " of ", new_h, " x ",
+                 new_w);
+  if (!mask.is_polygon()) return from_rle(expand_rle(mask.rle, new_h, new_w, top, left));
+  const auto dx = static_cast<double>(left), dy = static_cast<double>(top);
+  return from_polygons(map_corners(
+                           mask.polygons, [=](double x) { return x + dx; }, [=](double y) { return y + dy; }),
+                       new_h, new_w);
 }
 
 InstanceMask crop(const InstanceMask& mask, int64_t x1, int64_t y1, int64_t x2, int64_t y2) {

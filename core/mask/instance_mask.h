@@ -28,6 +28,8 @@ InstanceMask flip_horizontal(const InstanceMask& mask);
 InstanceMask flip_vertical(const InstanceMask& mask);
 // Grows to the right and below. Requires new_h >= h, new_w >= w.
 InstanceMask pad(const InstanceMask& mask, int64_t new_h, int64_t new_w);
+// Onto a larger canvas, with the mask's upper left corner at (left, top). Requires that it fits.
+InstanceMask expand(const InstanceMask& mask, int64_t new_h, int64_t new_w, int64_t top, int64_t left);
 // The window [x1, x2) x [y1, y2), clipped to the image; it keeps one pixel at least.
 InstanceMask crop(const InstanceMask& mask, int64_t x1, int64_t y1, int64_t x2, int64_t y2);
 InstanceMask from_bitmap(const uint8_t* bitmap, int64_t h, int64_t w);  // row-major, non-zero = inside

@@ -382,10 +382,31 @@ TEST(Collate, PadsToTheLargestOfTheBatch) {
 }
 
 TEST(TransformRegistry, HasTheFullList) {
-  EXPECT_EQ(Registry<Transform>::instance().names(),
-            (std::vector<std::string>{"Collect", "DefaultFormatBundle", "ImageToTensor", "LoadAnnotations",
-                                      "LoadImageFromFile", "MultiScaleFlipAug", "Normalize", "Pad",
-                                      "RandomCrop", "RandomFlip", "Resize", "SegRescale"}));
+  EXPECT_EQ(Registry<Transform>::instance().names(), (std::vector<std::string>{"AutoAugment",
+                                                                               "BrightnessTransform",
+                                                                               "Collect",
+                                                                               "ColorTransform",
+                                                                               "ContrastTransform",
+                                                                               "CutOut",
+                                                                               "DefaultFormatBundle",
+                                                                               "EqualizeTransform",
+                                                                               "Expand",
+                                                                               "FilterAnnotations",
+                                                                               "ImageToTensor",
+                                                                               "LoadAnnotations",
+                                                                               "LoadImageFromFile",
+                                                                               "MinIoURandomCrop",
+                                                                               "MultiScaleFlipAug",
+                                                                               "Normalize",
+                                                                               "Pad",
+                                                                               "PhotoMetricDistortion",
+                                                                               "RandomCrop",
+                                                                               "RandomFlip",
+                                                                               "Resize",
+                                                                               "Rotate",
+                                                                               "SegRescale",
+                                                                               "Shear",
+                                                                               "Translate"}));
 }
 
 }  // namespace
