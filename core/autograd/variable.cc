@@ -83,6 +83,8 @@ void run_node(Node& node, NodeQueue& queue, std::unordered_set<Node*>& queued) {
   OSPREY_REQUIRE(node.backward, node.op,
                  ": backward runs through the graph a second time; its buffers are freed");
   const ModuleScope scope(node.module_path);
+  const std::string work = std::string("backward of ") + node.op;
+  const OpScope op_scope(work.c_str());
   const Tensor grad = std::move(node.grad);
   node.grad = Tensor();
   const Gradients gradients = node.backward(grad);

@@ -53,6 +53,7 @@ Gradients backward(const NormalizeGradArgs& args, const Shape& shape, const Tens
 
 Variable normalize(const char* op, const Variable& x, const Variable& weight, const Variable& bias,
                    const Statistics& stats, double eps, bool relu, const Variable& residual) {
+  const OpScope scope(op);
   const DType dtype = compute_dtype(x);
   const Tensor w = weight.value().to(dtype), b = bias.value().to(dtype), rows = as_rows(x.value());
   Tensor y = Tensor::empty_like(rows);

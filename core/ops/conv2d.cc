@@ -100,6 +100,7 @@ Tensor make_gradient(bool needed, const Shape& shape, const Tensor& like, bool z
 }  // namespace
 
 Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias, const Conv2dParams& params) {
+  const OpScope scope("conv2d");
   check_inputs("conv2d", x, weight, bias, params, /*transposed=*/false);
   const Shape out_shape{
       x.dim(0), conv_out_extent(x.dim(1), weight.dim(1), params.stride_h, params.pad_h, params.dilation_h),
@@ -131,6 +132,7 @@ Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias,
 
 Variable conv_transpose2d(const Variable& x, const Variable& weight, const Variable& bias,
                           const Conv2dParams& params) {
+  const OpScope scope("conv_transpose2d");
   check_inputs("conv_transpose2d", x, weight, bias, params, /*transposed=*/true);
   const Conv2dParams& p = params;
   OSPREY_REQUIRE(p.output_pad_h < p.stride_h && p.output_pad_w < p.stride_w,

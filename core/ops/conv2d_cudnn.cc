@@ -1,28 +1,23 @@
-#include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
+#include <span>
 
 #include "core/backend/cpu/lru_cache.h"
 #include "core/backend/cuda/add_bias.h"
 #include "core/backend/cuda/cudnn.h"
 #include "core/backend/cuda/memory.h"
+#include "core/backend/cuda/runtime.h"
 #include "core/backend/dense_math.h"
+#include "core/base/logging.h"
+#include "core/ops/conv2d_cudnn_passes.h"
 #include "core/ops/conv2d_kernel.h"
 
 // Convolution on CUDA: cuDNN's per-layer calls on NHWC maps and OHWI weights.
 namespace osprey {
 namespace {
 
-struct Descriptors {
-  CudnnTensor x, y;
-  CudnnFilter weight;
-  CudnnConvolution convolution;
-};
-
-// The three arrays of a convolution; which of them is written depends on the pass.
-struct Operands {
-  void *x, *weight, *y;
-};
+using namespace cudnn;
 
 void set_tensor(const CudnnTensor& tensor, DType dtype, int64_t n, int64_t h, int64_t w, int64_t c) {
   OSPREY_REQUIRE(n * h * w * c <= std::numeric_limits<int>::max(), "a map of (", n, ", ", h, ", ", w, ", ", c,
@@ -38,127 +33,82 @@ cudnnMathType_t math_type(DType dtype) {
   return dense_math_policy().allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-Descriptors describe_convolution(const Conv2dShape& s, DType dtype) {
-  Descriptors d;
-  const Conv2dParams& p = s.params;
-  const auto as_int = [](int64_t value) { return static_cast<int>(value); };
-  set_tensor(d.x, dtype, s.n, s.h, s.w, s.ci);
-  set_tensor(d.y, dtype, s.n, s.oh, s.ow, s.co);
-  OSPREY_CUDNN(cudnnSetFilter4dDescriptor(d.weight.get(), cudnn_type_of(dtype), CUDNN_TENSOR_NHWC,
-                                          as_int(s.co), as_int(s.ci / p.groups), as_int(s.kh), as_int(s.kw)));
-  OSPREY_CUDNN(cudnnSetConvolution2dDescriptor(
-      d.convolution.get(), as_int(p.pad_h), as_int(p.pad_w), as_int(p.stride_h), as_int(p.stride_w),
-      as_int(p.dilation_h), as_int(p.dilation_w), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-  OSPREY_CUDNN(cudnnSetConvolutionGroupCount(d.convolution.get(), as_int(p.groups)));
-  OSPREY_CUDNN(cudnnSetConvolutionMathType(d.convolution.get(), math_type(dtype)));
-  return d;
+int as_int(int64_t value) { return static_cast<int>(value); }
+
+Maps describe_maps(const Conv2dShape& s, DType dtype) {
+  Maps maps;
+  set_tensor(maps.x, dtype, s.n, s.h, s.w, s.ci);
+  set_tensor(maps.y, dtype, s.n, s.oh, s.ow, s.co);
+  OSPREY_CUDNN(cudnnSetFilter4dDescriptor(maps.weight.get(), cudnn_type_of(dtype), CUDNN_TENSOR_NHWC,
+                                          as_int(s.co), as_int(s.ci / s.params.groups), as_int(s.kh),
+                                          as_int(s.kw)));
+  return maps;
 }
 
-// The three passes: the same steps under three names each.
-struct Forward {
-  static constexpr const char* kName = "conv2d";
-  static constexpr int kAlgorithms = CUDNN_CONVOLUTION_FWD_ALGO_COUNT;
-  using Performance = cudnnConvolutionFwdAlgoPerf_t;
+CudnnConvolution describe_convolution(const Conv2dParams& p, cudnnMathType_t math) {
+  CudnnConvolution convolution;
+  OSPREY_CUDNN(cudnnSetConvolution2dDescriptor(
+      convolution.get(), as_int(p.pad_h), as_int(p.pad_w), as_int(p.stride_h), as_int(p.stride_w),
+      as_int(p.dilation_h), as_int(p.dilation_w), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  OSPREY_CUDNN(cudnnSetConvolutionGroupCount(convolution.get(), as_int(p.groups)));
+  OSPREY_CUDNN(cudnnSetConvolutionMathType(convolution.get(), math));
+  return convolution;
+}
 
-  static void guess(cudnnHandle_t handle, const Descriptors& d, int* count, Performance* found) {
-    OSPREY_CUDNN(cudnnGetConvolutionForwardAlgorithm_v7(
-        handle, d.x.get(), d.weight.get(), d.convolution.get(), d.y.get(), kAlgorithms, count, found));
-  }
-  static void measure(cudnnHandle_t handle, const Descriptors& d, const Operands& o,
-                      const CudaWorkspace& space, int* count, Performance* found) {
-    OSPREY_CUDNN(cudnnFindConvolutionForwardAlgorithmEx(handle, d.x.get(), o.x, d.weight.get(), o.weight,
-                                                        d.convolution.get(), d.y.get(), o.y, kAlgorithms,
-                                                        count, found, space.data(), space.bytes()));
-  }
-  static void run(cudnnHandle_t handle, const Descriptors& d, const Performance& chosen, const Operands& o,
-                  const CudaWorkspace& space) {
-    const float one = 1, zero = 0;
-    OSPREY_CUDNN(cudnnConvolutionForward(handle, &one, d.x.get(), o.x, d.weight.get(), o.weight,
-                                         d.convolution.get(), chosen.algo, space.data(), space.bytes(), &zero,
-                                         d.y.get(), o.y));
-  }
-};
+// What was timed with one kind of arithmetic must run with it: each algorithm has a description of its own.
+template <typename Pass>
+struct Candidate {
+  typename Pass::Performance algorithm;
+  CudnnConvolution convolution;
 
-struct BackwardData {
-  static constexpr const char* kName = "gradient by x of conv2d";
-  static constexpr int kAlgorithms = CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT;
-  using Performance = cudnnConvolutionBwdDataAlgoPerf_t;
-
-  static void guess(cudnnHandle_t handle, const Descriptors& d, int* count, Performance* found) {
-    OSPREY_CUDNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(
-        handle, d.weight.get(), d.y.get(), d.convolution.get(), d.x.get(), kAlgorithms, count, found));
-  }
-  static void measure(cudnnHandle_t handle, const Descriptors& d, const Operands& o,
-                      const CudaWorkspace& space, int* count, Performance* found) {
-    OSPREY_CUDNN(cudnnFindConvolutionBackwardDataAlgorithmEx(handle, d.weight.get(), o.weight, d.y.get(), o.y,
-                                                             d.convolution.get(), d.x.get(), o.x, kAlgorithms,
-                                                             count, found, space.data(), space.bytes()));
-  }
-  static void run(cudnnHandle_t handle, const Descriptors& d, const Performance& chosen, const Operands& o,
-                  const CudaWorkspace& space) {
-    const float one = 1, zero = 0;
-    OSPREY_CUDNN(cudnnConvolutionBackwardData(handle, &one, d.weight.get(), o.weight, d.y.get(), o.y,
-                                              d.convolution.get(), chosen.algo, space.data(), space.bytes(),
-                                              &zero, d.x.get(), o.x));
-  }
-};
-
-struct BackwardWeight {
-  static constexpr const char* kName = "gradient by weight of conv2d";
-  static constexpr int kAlgorithms = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT;
-  using Performance = cudnnConvolutionBwdFilterAlgoPerf_t;
-
-  static void guess(cudnnHandle_t handle, const Descriptors& d, int* count, Performance* found) {
-    OSPREY_CUDNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-        handle, d.x.get(), d.y.get(), d.convolution.get(), d.weight.get(), kAlgorithms, count, found));
-  }
-  static void measure(cudnnHandle_t handle, const Descriptors& d, const Operands& o,
-                      const CudaWorkspace& space, int* count, Performance* found) {
-    OSPREY_CUDNN(cudnnFindConvolutionBackwardFilterAlgorithmEx(
-        handle, d.x.get(), o.x, d.y.get(), o.y, d.convolution.get(), d.weight.get(), o.weight, kAlgorithms,
-        count, found, space.data(), space.bytes()));
-  }
-  static void run(cudnnHandle_t handle, const Descriptors& d, const Performance& chosen, const Operands& o,
-                  const CudaWorkspace& space) {
-    const float one = 1, zero = 0;
-    OSPREY_CUDNN(cudnnConvolutionBackwardFilter(handle, &one, d.x.get(), o.x, d.y.get(), o.y,
-                                                d.convolution.get(), chosen.algo, space.data(), space.bytes(),
-                                                &zero, d.weight.get(), o.weight));
-  }
+  std::string name() const { return Pass::kNames[algorithm.algo]; }
 };
 
 template <typename Pass>
 struct Plan {
-  Descriptors descriptors;
-  typename Pass::Performance chosen;
+  Maps maps;
+  std::vector<Candidate<Pass>> candidates;  // fastest first
+  // The one that ran last. Those before it were refused, or their workspace could not be had: they are not
+  // tried again as long as it works.
+  std::unique_ptr<std::atomic<size_t>> chosen = std::make_unique<std::atomic<size_t>>(0);
 };
 
-// The library lists algorithms by (expected or measured) time: the first that obeys the policy.
+// Measuring takes all memory that a convolution may use; what is not there, nobody can use.
+std::unique_ptr<CudaWorkspace> room_to_measure(Device device) {
+  for (int64_t bytes = dense_math_policy().workspace_limit;; bytes /= 2) {
+    try {
+      return std::make_unique<CudaWorkspace>(static_cast<size_t>(bytes), device);
+    } catch (const OutOfMemory&) {
+      if (bytes == 0) throw;
+    }
+  }
+}
+
+// The library lists algorithms by (expected or measured) time: those that obey the policy.
 template <typename Pass>
 Plan<Pass> make_plan(const Conv2dShape& s, DType dtype, Device device, const Operands& o) {
   const DenseMathPolicy& policy = dense_math_policy();
   const cudnnHandle_t handle = cudnn_handle(device);
-  Descriptors d = describe_convolution(s, dtype);
+  Plan<Pass> plan{describe_maps(s, dtype), {}};
+  const CudnnConvolution any = describe_convolution(s.params, math_type(dtype));
   std::array<typename Pass::Performance, Pass::kAlgorithms> found{};
   int count = 0;
   if (policy.benchmark) {
-    const CudaWorkspace space(static_cast<size_t>(policy.workspace_limit), device);
-    Pass::measure(handle, d, o, space, &count, found.data());
+    Pass::measure(handle, plan.maps, any, o, *room_to_measure(device), &count, found.data());
   } else {
-    Pass::guess(handle, d, &count, found.data());
+    Pass::guess(handle, plan.maps, any, &count, found.data());
   }
-  const auto chosen = std::find_if(found.begin(), found.begin() + count, [&](const auto& algorithm) {
-    return algorithm.status == CUDNN_STATUS_SUCCESS &&
-           static_cast<int64_t>(algorithm.memory) <= policy.workspace_limit &&
-           (!policy.deterministic || algorithm.determinism == CUDNN_DETERMINISTIC);
-  });
-  OSPREY_REQUIRE(chosen != found.begin() + count, "cuDNN has no algorithm within a workspace of ",
+  for (const auto& algorithm : std::span(found).first(static_cast<size_t>(count))) {
+    const bool fits = algorithm.status == CUDNN_STATUS_SUCCESS &&
+                      static_cast<int64_t>(algorithm.memory) <= policy.workspace_limit &&
+                      (!policy.deterministic || algorithm.determinism == CUDNN_DETERMINISTIC);
+    if (!fits) continue;
+    const cudnnMathType_t math = is_half(dtype) ? algorithm.mathType : math_type(dtype);
+    plan.candidates.push_back({algorithm, describe_convolution(s.params, math)});
+  }
+  OSPREY_REQUIRE(!plan.candidates.empty(), "cuDNN has no algorithm within a workspace of ",
                  policy.workspace_limit, " bytes", policy.deterministic ? " that is deterministic" : "");
-  // What was timed with one kind of arithmetic must run with it. f32 keeps its own.
-  if (is_half(dtype)) {
-    OSPREY_CUDNN(cudnnSetConvolutionMathType(d.convolution.get(), chosen->mathType));
-  }
-  return {std::move(d), *chosen};
+  return plan;
 }
 
 template <typename Pass>
@@ -171,16 +121,64 @@ std::shared_ptr<const Plan<Pass>> plan_of(const Conv2dShape& s, DType dtype, Dev
                    [&] { return make_plan<Pass>(s, dtype, device, o); });
 }
 
+// "": the pass is on its way. Otherwise why this algorithm cannot be had, now or at all: heuristics list some
+// that the call then refuses.
+template <typename Pass>
+std::string try_candidate(const Candidate<Pass>& candidate, const Maps& maps, Device device,
+                          const Operands& o) {
+  const CudaWorkspace space(candidate.algorithm.memory, device);
+  const cudnnStatus_t status =
+      Pass::run(cudnn_handle(device), maps, candidate.convolution, candidate.algorithm.algo, o, space);
+  if (!is_cudnn_refusal(status)) {
+    check_cudnn(status, Pass::kCall);
+    return "";
+  }
+  const std::string why = describe_cudnn(status);
+  forget_refusal(device, Pass::kCall);
+  return why;
+}
+
+// From the algorithm that worked last on, all of them, until one does. Without memory for the workspace of
+// one, those that want as much are passed over.
+template <typename Pass, typename Describe>
+void run_plan(const Plan<Pass>& plan, Device device, const Operands& o, const Describe& what) {
+  const size_t count = plan.candidates.size(), first = plan.chosen->load();
+  std::vector<std::string> failures;
+  std::string no_memory;
+  size_t too_much = std::numeric_limits<size_t>::max();
+  for (size_t turn = 0; turn < count; ++turn) {
+    const size_t index = (first + turn) % count;
+    const Candidate<Pass>& candidate = plan.candidates[index];
+    if (candidate.algorithm.memory >= too_much) continue;
+    try {
+      const std::string why = try_candidate(candidate, plan.maps, device, o);
+      if (why.empty()) {
+        plan.chosen->store(index);
+        if (turn > 0) {
+          log_debug(str_cat(what(), ": ", join(failures, "; "), "; ", candidate.name(), " from now on"));
+        }
+        return;
+      }
+      failures.push_back(str_cat(candidate.name(), ": ", why));
+    } catch (const OutOfMemory& error) {
+      too_much = candidate.algorithm.memory;
+      no_memory = error.what();
+      failures.push_back(str_cat(candidate.name(), ": no memory for its workspace of ", too_much, " bytes"));
+    }
+  }
+  if (!no_memory.empty()) throw OutOfMemory(no_memory);
+  throw Error(str_cat("cuDNN refused every algorithm: ", join(failures, "; ")));
+}
+
 template <typename Pass>
 void run(const Conv2dShape& s, const Tensor& like, const Operands& o) {
+  const auto what = [&] { return str_cat(Pass::kName, " of ", s.describe(), " ", like.dtype()); };
   try {
-    const auto plan = plan_of<Pass>(s, like.dtype(), like.device(), o);
-    const CudaWorkspace space(plan->chosen.memory, like.device());
-    Pass::run(cudnn_handle(like.device()), plan->descriptors, plan->chosen, o, space);
+    run_plan(*plan_of<Pass>(s, like.dtype(), like.device(), o), like.device(), o, what);
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(str_cat("workspace for ", Pass::kName, " of ", s.describe(), ": ", error.what()));
+    throw OutOfMemory(str_cat("workspace for ", what(), ": ", error.what()));
   } catch (const Error& error) {
-    throw Error(str_cat(Pass::kName, " of ", s.describe(), " ", like.dtype(), ": ", error.what()));
+    throw Error(str_cat(what(), ": ", error.what()));
   }
 }
 

@@ -178,6 +178,7 @@ ColumnGradients differentiate(const Columns& columns, const Needs& needs, const 
 }
 
 Variable deform(const char* op, const Inputs& in, const DeformConv2dParams& params) {
+  const OpScope scope(op);
   check_maps(op, in, params);
   const DeformShape shape = shape_of(in.x.shape(), in.weight.shape(), params);
   check_samples(op, in, shape);

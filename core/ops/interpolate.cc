@@ -10,6 +10,7 @@ DeviceKernel<void(const Tensor&, UpsampleMode, Tensor&)> upsample_backward_kerne
 namespace {
 
 Variable upsample(const char* op, const Variable& x, int64_t out_h, int64_t out_w, UpsampleMode mode) {
+  const OpScope scope(op);
   OSPREY_REQUIRE(x.value().rank() == 4 && is_floating(x.dtype()), op, ": x must be (n, h, w, c), got ",
                  describe(x.value()));
   OSPREY_REQUIRE(out_h > 0 && out_w > 0 && x.dim(1) > 0 && x.dim(2) > 0, op, ": cannot make ", out_h, "x",

@@ -37,6 +37,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
 }
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
+  const OpScope scope("linear");
   OSPREY_REQUIRE(x.value().rank() >= 1 && weight.value().rank() == 2,
                  "linear: x must be (n, ...) and weight (out, in), got ", to_string(x.shape()), " and ",
                  to_string(weight.shape()));

@@ -19,7 +19,7 @@ using MapSignature = void(const Tensors& inputs, const std::vector<double>& scal
 
 template <template <typename> class F>
 struct MapKernel {
-  inline static DeviceKernel<MapSignature> kernel{"map"};
+  inline static DeviceKernel<MapSignature> kernel{"elementwise"};
 };
 
 // Applies F to every element. Inputs agree in shape, dtype and device; so does the result.
@@ -32,7 +32,9 @@ Tensor map(std::initializer_list<Tensor> inputs, Scalars... scalars) {
                    "elementwise: ", describe(input), " beside ", describe(all[0]));
   }
   Tensor out = Tensor::empty_like(all[0]);
-  if (!out.empty()) MapKernel<F>::kernel(out.device(), all, {static_cast<double>(scalars)...}, out);
+  if (out.empty()) return out;
+  const OpScope scope(work_context().op ? work_context().op : "elementwise");  // an op's own name tells more
+  MapKernel<F>::kernel.get(out.device().type)(all, {static_cast<double>(scalars)...}, out);
   return out;
 }
 

@@ -66,6 +66,7 @@ Variable roi_align(const Variable& feats, const Tensor& rois, const RoIAlignPara
 
 Variable roi_align_levels(const Variables& feats, const Tensor& rois, const Tensor& level,
                           const std::vector<RoIAlignParams>& params) {
+  const OpScope scope("roi_align");
   check_params(params, feats.size());
   check_maps(feats);
   check_rois(rois, level, feats);

@@ -1,12 +1,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "core/backend/cuda/launch.cuh"
 #include "core/backend/cuda/memory.h"
 #include "core/backend/cuda/pinned.h"
+#include "core/ops/conv2d_kernel.h"
 #include "core/ops/elementwise.h"
+#include "core/ops/linear_kernel.h"
 #include "tests/cuda_emulator/emulator.h"
 
 // Mistakes that a GPU answers with silence or a crash much later, planted one by one: the emulated device
@@ -182,6 +186,80 @@ TEST_F(Faults, ReleasedTwice) {
   void* data = allocate_cuda_memory(64, kCuda);
   OSPREY_CUDA(cudaFreeAsync(data, current_stream(kCuda)));
   EXPECT_DEATH(release_cuda_memory(data, 64, kCuda), "cudaFreeAsync: twice");
+}
+
+// Kernels that fail while they run: some later call tells it.
+class BrokenKernel : public Faults {
+ protected:
+  ~BrokenKernel() override {
+    ::unsetenv("CUDA_LAUNCH_BLOCKING");
+    emulator::machine() = {};
+  }
+
+  // Two ops, the first of which fails; then the host waits.
+  static std::string error() {
+    const std::string guilty = "backbone.layer1", innocent = "rpn_head";
+    Tensor x = device_ones(3);
+    synchronize(kCuda);
+    try {
+      {
+        const ModuleScope scope(guilty);
+        emulator::machine().next_launch_fails = cudaErrorIllegalAddress;
+        x = relu(x).value();
+      }
+      const ModuleScope scope(innocent);
+      x = sigmoid(x).value();
+      synchronize(kCuda);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+TEST_F(BrokenKernel, IsToldLateWithAHintThatThePlaceMayBeInnocent) {
+  EXPECT_EQ(error(),
+            "cudaStreamSynchronize(current_stream(device)): cudaErrorIllegalAddress: cudaErrorIllegalAddress "
+            "(rpn_head); "
+            "this is where it was noticed, a kernel launched earlier may have failed: run again with "
+            "CUDA_LAUNCH_BLOCKING=1 in the environment to see which");
+}
+
+TEST_F(BrokenKernel, IsToldByItsOwnLaunchWhenLaunchesBlock) {
+  ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  EXPECT_EQ(error(),
+            "launch over 3 x 1: cudaErrorIllegalAddress: cudaErrorIllegalAddress (relu in backbone.layer1)");
+}
+
+// Every kind of call that may be the one to tell it.
+TEST_F(BrokenKernel, EveryCallThatTellsItGivesTheHint) {
+  Tensor x = device_ones(4);
+  const Tensor host = Tensor::full({4}, 1, DType::kF32);
+  const Tensor square = Tensor::full({2, 2}, 1, DType::kF32, kCuda), map = square.reshape({1, 2, 2, 1});
+  const Tensor kernel = Tensor::full({1, 1, 1, 1}, 1, DType::kF32, kCuda);
+  Tensor product({2, 2}, DType::kF32, kCuda), result = product.reshape({1, 2, 2, 1});
+  synchronize(kCuda);
+  emulator::machine().broken = cudaErrorLaunchFailure;
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"kernel", [&] { (void)relu(x); }},
+      {"allocation", [&] { Tensor({1}, DType::kF32, kCuda); }},
+      {"upload", [&] { x.copy_from(host); }},
+      {"fill", [&] { x.fill(0); }},
+      {"wait", [&] { synchronize(kCuda); }},
+      {"product",
+       [&] {
+         matmul_kernel(kCuda, {square, square, false, false, {}, false}, product);
+       }},
+      {"convolution", [&] { conv2d_forward_kernel(kCuda, map, kernel, {}, Conv2dParams{}, result); }}};
+  for (const auto& [what, call] : calls) {
+    std::string message = "no error";
+    try {
+      call();
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find("CUDA_LAUNCH_BLOCKING=1"), std::string::npos) << what << ": " << message;
+  }
 }
 
 }  // namespace

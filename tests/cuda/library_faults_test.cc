@@ -6,7 +6,9 @@
 #include "core/backend/cuda/runtime.h"
 #include "core/backend/dense_math.h"
 #include "core/ops/conv2d.h"
+#include "core/ops/elementwise.h"
 #include "core/ops/linear.h"
+#include "tests/cuda_emulator/cudnn_algorithms.h"
 #include "tests/cuda_emulator/emulator.h"
 #include "tests/golden.h"
 
@@ -273,6 +275,143 @@ TEST_F(ConvolutionPolicy, OnlyTheFirstOfAShapeIsMeasured) {
   const int64_t waits = emulator::counts().waits;
   (void)worst_error(DType::kF32);
   EXPECT_EQ(emulator::counts().waits - waits, 3) << "one for each result that is compared";
+}
+
+// Algorithms that are listed as fit and refused by the call, and workspaces that cannot be had.
+class ConvolutionFallback : public ConvolutionPolicy {
+ protected:
+  ConvolutionFallback() {
+    dense_math_policy().workspace_limit = (1 << 20) + 256 * ++plans_;
+  }  // plans of its own
+  ~ConvolutionFallback() override {
+    emulator::refusals() = {};
+    emulator::machine() = {};
+  }
+  // In each pass the algorithm that the list puts first.
+  static void refuse_the_first(cudnnStatus_t status) {
+    emulator::refusals().forward[CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM] = status;
+    emulator::refusals().backward_data[CUDNN_CONVOLUTION_BWD_DATA_ALGO_0] = status;
+    emulator::refusals().backward_weight[CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0] = status;
+  }
+
+ private:
+  static inline int plans_ = 0;
+};
+
+TEST_F(ConvolutionFallback, TheNextAlgorithmIsTakenAndTheRefusedOneNotTriedAgain) {
+  for (const cudnnStatus_t status : {CUDNN_STATUS_NOT_SUPPORTED, CUDNN_STATUS_EXECUTION_FAILED,
+                                     CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED}) {
+    for (const DType dtype : {DType::kF32, DType::kF16}) {
+      dense_math_policy().workspace_limit += 1 << 20;
+      refuse_the_first(status);
+      emulator::refusals().count = 0;
+      for (int again = 0; again < 3; ++again) {
+        EXPECT_LE(worst_error(dtype), dtype == DType::kF32 ? 2e-6 : 4.9e-4);
+        EXPECT_EQ(emulator::refusals().count, 3) << "once in each pass";
+      }
+    }
+  }
+}
+
+TEST_F(ConvolutionFallback, AnAlgorithmThatWorkedAndIsRefusedLaterGivesWay) {
+  EXPECT_LE(worst_error(DType::kF32), 2e-6);
+  refuse_the_first(CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_LE(worst_error(DType::kF32), 2e-6);
+}
+
+TEST_F(ConvolutionFallback, AMistakeInTheCallIsNoReasonToTryAnother) {
+  refuse_the_first(CUDNN_STATUS_BAD_PARAM);
+  EXPECT_ERROR(worst_error(DType::kF32),
+               "cudnnConvolutionForward: CUDNN_STATUS_BAD_PARAM: the test refuses it");
+  EXPECT_EQ(emulator::refusals().count, 1);
+}
+
+TEST_F(ConvolutionFallback, WithNoneLeftTheErrorNamesThemAll) {
+  refuse_the_first(CUDNN_STATUS_NOT_SUPPORTED);
+  emulator::refusals().forward[CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM] = CUDNN_STATUS_EXECUTION_FAILED;
+  EXPECT_EQ(
+      error_of([] { (void)worst_error(DType::kF32); }),
+      "conv2d of (2, 9, 8, 4) with weight (6, 3, 3, 4), stride 1x1, padding 1x1, dilation 1x1, groups 1 f32: "
+      "cuDNN "
+      "refused every algorithm: IMPLICIT_PRECOMP_GEMM: CUDNN_STATUS_NOT_SUPPORTED: the test refuses it; "
+      "IMPLICIT_GEMM: CUDNN_STATUS_EXECUTION_FAILED: the test refuses it");
+}
+
+TEST_F(ConvolutionFallback, WithoutMemoryForAWorkspaceAnAlgorithmWithLessIsTaken) {
+  const Tensor x = uniform({2, 9, 8, 4}, -1, 1, 1), w = uniform({6, 3, 3, 4}, -1, 1, 2);
+  const Tensor exact = conv2d(x, w, {}, Conv2dParams::square(1, 1)).value();
+  const Tensor there = x.to(kCuda), kernel = w.to(kCuda);
+  synchronize(kCuda);
+  size_t free = 0, total = 0;
+  OSPREY_CUDA(cudaMemGetInfo(&free, &total));
+  emulator::machine().memory_bytes = total - free + 4096;  // enough for y
+  const int64_t waits = emulator::counts().waits;
+  const Tensor y = conv2d(there, kernel, {}, Conv2dParams::square(1, 1)).value();
+  EXPECT_GT(emulator::counts().waits, waits) << "memory that others were done with was waited for";
+  EXPECT_LE(testing::relative_l2(y, exact), 1e-6);
+  emulator::machine().memory_bytes += 4096;  // enough for another y
+  const int64_t waits_before = emulator::counts().waits;
+  (void)conv2d(there, kernel, {}, Conv2dParams::square(1, 1));
+  EXPECT_EQ(emulator::counts().waits, waits_before) << "what does not fit is not asked for again";
+}
+
+TEST_F(ConvolutionFallback, MeasuringTakesWhatMemoryThereIs) {
+  dense_math_policy().benchmark = true;
+  dense_math_policy().workspace_limit = int64_t{1} << 40;
+  EXPECT_LE(worst_error(DType::kF32), 2e-6);
+}
+
+// A second device of 64 MiB, of which `free` bytes are left when what `module` makes is there.
+class OutOfMemoryText : public ConvolutionFallback {
+ protected:
+  static constexpr Device kSecond{DeviceType::kCUDA, 1};
+
+  Tensors hold(size_t free) const {
+    synchronize(kSecond);
+    const auto made_by = [](const std::string& module, int64_t bytes) {
+      const ModuleScope scope(module);
+      return Tensor({bytes}, DType::kU8, kSecond);
+    };
+    Tensors held{made_by("backbone.layer1", 12 << 20), made_by("backbone.layer1", 12 << 20),
+                 made_by("neck", 16 << 20)};
+    size_t left = 0, total = 0;
+    OSPREY_CUDA(cudaSetDevice(1));
+    OSPREY_CUDA(cudaMemGetInfo(&left, &total));
+    emulator::machine().memory_bytes = total - left + free;
+    return held;
+  }
+};
+
+TEST_F(OutOfMemoryText, OfAnOp) {
+  const Variable x(Tensor::full({1 << 20}, 1, DType::kF32, kSecond));
+  const Tensors held = hold(4096);
+  const std::string module = "rpn_head";
+  const ModuleScope scope(module);
+  EXPECT_EQ(error_of([&] { (void)relu(x); }),
+            "f32 (1048576): out of memory on cuda:1: 4.0 MiB wanted by relu in rpn_head, 4.0 KiB of 44.0 MiB "
+            "free, 44.0 MiB "
+            "in use by this process; largest: backbone.layer1 24.0 MiB in 2 blocks, neck 16.0 MiB in 1 "
+            "block, (no module) "
+            "4.0 MiB in 1 block");
+}
+
+TEST_F(OutOfMemoryText, OfAWorkspace) {
+  dense_math_policy().deterministic = true;  // no algorithm without a workspace
+  const std::string module = "rpn_head";
+  const ModuleScope scope(module);
+  const Variable x(uniform({2, 9, 8, 4}, -1, 1, 1).to(kSecond), true),
+      w(uniform({6, 3, 3, 4}, -1, 1, 2).to(kSecond));
+  const Variable y = conv2d(x, w, {}, Conv2dParams::square(1, 1));
+  const Tensor g = uniform({2, 9, 8, 6}, -1, 1, 3).to(kSecond);
+  const Tensors held = hold(4096);  // enough for the gradient
+  EXPECT_EQ(error_of([&] { y.backward(g); }),
+            "workspace for gradient by x of conv2d of (2, 9, 8, 4) with weight (6, 3, 3, 4), stride 1x1, "
+            "padding 1x1, dilation "
+            "1x1, groups 1 f32: out of memory on cuda:1: 4.8 KiB wanted by conv2d backward in rpn_head, 0.0 "
+            "KiB of 40.0 MiB "
+            "free, 40.0 MiB in use by this process; largest: backbone.layer1 24.0 MiB in 2 blocks, neck 16.0 "
+            "MiB in 1 block, "
+            "rpn_head 12.1 KiB in 5 blocks");
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ const char* cublasGetStatusString(cublasStatus_t status) {
       return "CUBLAS_STATUS_INVALID_VALUE";
     case CUBLAS_STATUS_NOT_SUPPORTED:
       return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
     default:
       return "a status the double does not name";
   }
@@ -153,6 +155,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
   if (Arena::get().contains(alpha) || Arena::get().contains(beta)) {
     fail("cublasGemmEx: alpha and beta are device pointers, the handle's pointer mode is host");
   }
+  if (machine().broken != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
   if (k == 0) fail("cublasGemmEx: the double does not scale c alone (k = 0)");
   Stream& stream = checked_stream(*blas);

@@ -9,6 +9,11 @@ size_t shape_bytes(const ConvolutionShape& s) {
 
 }  // namespace
 
+Refusals& refusals() {
+  static Refusals refusals;
+  return refusals;
+}
+
 AlgorithmTraits traits(cudnnConvolutionFwdAlgo_t algorithm, const ConvolutionShape& s) {
   switch (algorithm) {
     case CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM:

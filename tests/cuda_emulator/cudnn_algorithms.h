@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <type_traits>
 
 #include "tests/cuda_emulator/cudnn_descriptors.h"
@@ -17,6 +18,13 @@ struct AlgorithmTraits {
   bool supported, deterministic;
   size_t workspace;
 };
+
+// Statuses with which calls refuse algorithms, by number, that were listed as fit; and how often they did.
+struct Refusals {
+  std::map<int, cudnnStatus_t> forward, backward_data, backward_weight;
+  int64_t count = 0;
+};
+Refusals& refusals();
 
 AlgorithmTraits traits(cudnnConvolutionFwdAlgo_t algorithm, const ConvolutionShape& shape);
 AlgorithmTraits traits(cudnnConvolutionBwdDataAlgo_t algorithm, const ConvolutionShape& shape);

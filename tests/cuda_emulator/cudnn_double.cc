@@ -39,6 +39,11 @@ struct Call {
   size_t workspace_bytes;
 };
 
+const std::map<int, cudnnStatus_t>& refused_algorithms(ConvolutionPass pass) {
+  if (pass == ConvolutionPass::kForward) return refusals().forward;
+  return pass == ConvolutionPass::kBackwardData ? refusals().backward_data : refusals().backward_weight;
+}
+
 // Common to the three passes: everything but which array is the result.
 template <typename Algorithm>
 cudnnStatus_t run_pass(const Call& call, const Problem& problem, Algorithm algorithm, ConvolutionPass pass,
@@ -50,6 +55,14 @@ cudnnStatus_t run_pass(const Call& call, const Problem& problem, Algorithm algor
   if (!t.supported) {
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "algorithm ", static_cast<int>(algorithm),
                   " does not know NHWC");
+  }
+  const auto& refused = refused_algorithms(pass);
+  if (const auto found = refused.find(static_cast<int>(algorithm)); found != refused.end()) {
+    ++refusals().count;
+    return refuse(found->second, "the test refuses it");
+  }
+  if (machine().broken != cudaSuccess) {
+    return refuse(CUDNN_STATUS_EXECUTION_FAILED_CUDART, cudaGetErrorName(machine().broken));
   }
   if (call.workspace_bytes < t.workspace) {
     return refuse(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "workspace of ", call.workspace_bytes,
@@ -129,6 +142,12 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
       return "CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT";
     case CUDNN_STATUS_NOT_SUPPORTED:
       return "CUDNN_STATUS_NOT_SUPPORTED";
+    case CUDNN_STATUS_EXECUTION_FAILED:
+      return "CUDNN_STATUS_EXECUTION_FAILED";
+    case CUDNN_STATUS_EXECUTION_FAILED_CUDART:
+      return "CUDNN_STATUS_EXECUTION_FAILED_CUDART";
+    case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
+      return "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
     default:
       return "a status the double does not name";
   }

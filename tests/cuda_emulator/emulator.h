@@ -15,6 +15,10 @@ struct Machine {
   bool memory_pools = true;
   size_t memory_bytes = size_t{6} << 30;  // of each device
   uint64_t thread_order = 0;  // seed of the order in which a kernel's threads take their turns; 0: ascending
+  // What the next kernel that is launched ends with once it runs. From then on the device is `broken`: calls
+  // return that status, whatever they are about.
+  cudaError_t next_launch_fails = cudaSuccess;
+  cudaError_t broken = cudaSuccess;
 };
 Machine& machine();
 

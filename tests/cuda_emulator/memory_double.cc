@@ -134,7 +134,7 @@ cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t handle) {
   *data = Arena::get().allocate(bytes, stream.device);
   Block* block = Arena::get().find(*data);
   enqueue(stream, "cudaMallocAsync", [block] { Arena::get().make(*block); });
-  return cudaSuccess;
+  return report(cudaSuccess);
 }
 
 cudaError_t cudaFreeAsync(void* data, cudaStream_t handle) {
@@ -187,5 +187,5 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t ha
   Stream& stream = stream_of(handle, "cudaMemsetAsync");
   require_device_memory(data, bytes, stream, "cudaMemsetAsync", "devPtr");
   enqueue(stream, "cudaMemsetAsync", [=] { std::memset(data, value, bytes); });
-  return cudaSuccess;
+  return report(cudaSuccess);
 }

@@ -20,7 +20,8 @@ thread_local cudaError_t last_error = cudaSuccess;
 }  // namespace
 
 cudaError_t report(cudaError_t status) {
-  if (status != cudaSuccess && status != cudaErrorNotReady) last_error = status;
+  if (machine().broken != cudaSuccess) return machine().broken;
+  if (status != cudaSuccess) last_error = status;
   return status;
 }
 
@@ -106,10 +107,11 @@ cudaError_t cudaDeviceSynchronize() {
   streams().for_each([](Stream& stream) {
     if (stream.device == device_of_thread) drain(stream);
   });
-  return cudaSuccess;
+  return report(cudaSuccess);
 }
 
 cudaError_t cudaGetLastError() {
+  if (machine().broken != cudaSuccess) return machine().broken;
   const cudaError_t error = last_error;
   last_error = cudaSuccess;
   return error;

@@ -13,7 +13,7 @@ Handles<Event>& events();
 
 bool valid_device(int device);
 
-// Keeps a failure for cudaGetLastError and returns it.
+// Keeps a failure for cudaGetLastError and returns it; on a broken device the failure that broke it.
 cudaError_t report(cudaError_t status);
 
 }  // namespace osprey::emulator

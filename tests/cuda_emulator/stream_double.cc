@@ -69,7 +69,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (found == nullptr) return report(cudaErrorInvalidResourceHandle);
   ++counts().waits;
   drain(*found);
-  return cudaSuccess;
+  return report(cudaSuccess);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  LOCK;
+  const Stream* found = streams().find(stream);
+  if (found == nullptr) return report(cudaErrorInvalidResourceHandle);
+  return report(found->queue.empty() ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
@@ -122,7 +129,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   LOCK;
   Event* found = events().find(event);
   if (found == nullptr || found->device < 0) return report(cudaErrorInvalidResourceHandle);
-  return found->reached == found->recorded ? cudaSuccess : cudaErrorNotReady;
+  return report(found->reached == found->recorded ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -131,7 +138,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (found == nullptr || found->device < 0) return report(cudaErrorInvalidResourceHandle);
   ++counts().waits;
   drain_until(*found, found->recorded);
-  return cudaSuccess;
+  return report(cudaSuccess);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

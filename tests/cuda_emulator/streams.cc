@@ -3,9 +3,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/backend/cuda/emulated_launch.h"
@@ -138,10 +140,14 @@ void emulated_launch(cudaStream_t handle, const EmulatedKernel& kernel, int64_t 
   Stream& stream = stream_of(handle, kernel.name);
   check_arguments(kernel, stream);
   ++counts().launches;
+  const cudaError_t end = std::exchange(machine().next_launch_fails, cudaSuccess);
   enqueue(stream, kernel.name,
-          [threads, adds_up = kernel.adds_up, order = machine().thread_order, body = std::move(body)] {
-            run_threads(threads, adds_up, order, body);
+          [threads, adds_up = kernel.adds_up, order = machine().thread_order, body = std::move(body), end] {
+            if (end != cudaSuccess) machine().broken = end;
+            if (machine().broken == cudaSuccess) run_threads(threads, adds_up, order, body);
           });
+  const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (blocking != nullptr && *blocking == '1') drain(stream);
 }
 
 }  // namespace osprey

@@ -28,7 +28,8 @@ struct Destroy {
 void check_cublas(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const std::string work = describe_work();
-  throw Error(str_cat(call, ": ", cublasGetStatusString(status), work.empty() ? "" : " (" + work + ")"));
+  throw Error(str_cat(call, ": ", cublasGetStatusString(status), work.empty() ? "" : " (" + work + ")",
+                      status == CUBLAS_STATUS_EXECUTION_FAILED ? hint_at_earlier_work() : ""));
 }
 
 cublasHandle_t cublas_handle(Device device) {

@@ -15,13 +15,27 @@ struct Destroy {
 
 }  // namespace
 
-void check_cudnn(cudnnStatus_t status, const char* call) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
+std::string describe_cudnn(cudnnStatus_t status) {
   char reason[512] = "";
   cudnnGetLastErrorString(reason, sizeof reason);
+  return str_cat(cudnnGetErrorString(status), *reason ? str_cat(": ", reason) : "");
+}
+
+void check_cudnn(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
   const std::string work = describe_work();
-  throw Error(str_cat(call, ": ", cudnnGetErrorString(status), *reason ? str_cat(": ", reason) : "",
-                      work.empty() ? "" : " (" + work + ")"));
+  throw Error(str_cat(call, ": ", describe_cudnn(status), work.empty() ? "" : " (" + work + ")"));
+}
+
+bool is_cudnn_refusal(cudnnStatus_t status) {
+  switch (CUDNN_STATUS_CATEGORY(static_cast<int>(status))) {
+    case CUDNN_STATUS_NOT_SUPPORTED:
+    case CUDNN_STATUS_EXECUTION_FAILED:
+      return true;
+    default:
+      return status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+             status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  }
 }
 
 cudnnHandle_t cudnn_handle(Device device) {

@@ -9,6 +9,11 @@ namespace osprey {
 
 // Throws Error "call: status text: the library's own explanation (op in module)" when a call failed.
 void check_cudnn(cudnnStatus_t status, const char* call);
+// "status text: the library's own explanation" of the last call.
+std::string describe_cudnn(cudnnStatus_t status);
+// Whether a convolution with another algorithm may succeed where this status came back: not supported, or no
+// memory, or failed when it ran.
+bool is_cudnn_refusal(cudnnStatus_t status);
 #define OSPREY_CUDNN(call) ::osprey::check_cudnn((call), #call)
 
 // This thread's handle for the device, bound to its current stream.

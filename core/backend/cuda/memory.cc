@@ -15,10 +15,17 @@
 namespace osprey {
 namespace {
 
+// "4.8 KiB", "64.0 MiB", "1.50 GiB".
 std::string readable(int64_t bytes) {
   char text[32];
-  const double mib = static_cast<double>(bytes) / (1 << 20);
-  std::snprintf(text, sizeof text, mib < 1024 ? "%.1f MiB" : "%.2f GiB", mib < 1024 ? mib : mib / 1024);
+  const double kib = static_cast<double>(bytes) / (1 << 10), mib = kib / 1024;
+  std::snprintf(text, sizeof text,
+                kib < 1024   ? "%.1f KiB"
+                : mib < 1024 ? "%.1f MiB"
+                             : "%.2f GiB",
+                kib < 1024   ? kib
+                : mib < 1024 ? mib
+                             : mib / 1024);
   return text;
 }
 
@@ -142,7 +149,8 @@ class Pool {
     if (largest.size() > 5) largest.resize(5);
     std::vector<std::string> named;
     for (const auto& [name, holding] : largest) {
-      named.push_back(str_cat(name, " ", readable(holding.bytes), " in ", holding.blocks, " blocks"));
+      named.push_back(str_cat(name, " ", readable(holding.bytes), " in ", holding.blocks,
+                              holding.blocks == 1 ? " block" : " blocks"));
     }
     const std::string work = describe_work();
     return str_cat("out of memory on ", device_, ": ", readable(static_cast<int64_t>(bytes)), " wanted",

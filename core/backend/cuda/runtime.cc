@@ -63,10 +63,20 @@ void check_cuda(cudaError_t status, const char* call) {
   const std::string work = describe_work();
   throw Error(str_cat(call, ": ", cudaGetErrorName(status), ": ", cudaGetErrorString(status),
                       work.empty() ? "" : " (" + work + ")",
-                      is_of_earlier_work(status)
-                          ? "; a kernel launched earlier failed: CUDA_LAUNCH_BLOCKING=1 "
-                            "in the environment shows which"
-                          : ""));
+                      is_of_earlier_work(status) ? hint_at_earlier_work() : ""));
+}
+
+std::string hint_at_earlier_work() {
+  const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (blocking != nullptr && std::string(blocking) == "1") return "";
+  return "; this is where it was noticed, a kernel launched earlier may have failed: run again with "
+         "CUDA_LAUNCH_BLOCKING=1 in the environment to see which";
+}
+
+void forget_refusal(Device device, const char* call) {
+  const cudaError_t state = cudaStreamQuery(current_stream(device));
+  (void)cudaGetLastError();
+  if (is_of_earlier_work(state)) check_cuda(state, call);
 }
 
 int cuda_device_count() {
@@ -164,7 +174,10 @@ void CudaEvent::block(cudaStream_t stream) const { OSPREY_CUDA(cudaStreamWaitEve
 
 bool CudaEvent::reached() const {
   const cudaError_t status = cudaEventQuery(event_);
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    (void)cudaGetLastError();  // no error, yet the check after the next launch would find it
+    return false;
+  }
   OSPREY_CUDA(status);
   return true;
 }

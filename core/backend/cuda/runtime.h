@@ -11,6 +11,11 @@ namespace osprey {
 // Throws Error "call: status text (op in module)" when a runtime call failed. A kernel that failed while it
 // ran is reported by whatever call comes next; the message then says how to find it.
 void check_cuda(cudaError_t status, const char* call);
+// What messages add where a failure may be that of a kernel launched earlier; "" with CUDA_LAUNCH_BLOCKING=1.
+std::string hint_at_earlier_work();
+// After a library's call was refused: throws when work that ran before has broken the device, and otherwise
+// forgets what the call left for the check of the next launch.
+void forget_refusal(Device device, const char* call);
 #define OSPREY_CUDA(call) ::osprey::check_cuda((call), #call)
 
 // Number of GPUs that the driver shows; 0 without a driver.
