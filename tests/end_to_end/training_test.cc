@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/base/strings.h"
 #include "core/runner/checkpoint.h"
 #include "tools/training.h"
 
@@ -307,7 +308,7 @@ TEST(Training, UserErrorsExitWithTwo) {
       {kConfig, "--frobnicate"},
       {"no_such.yaml"},
       {kConfig, "--cfg-options", "optimizer.lr_=1"},
-      {kConfig, "--device", "cuda"},
+      {kConfig, "--device", "cuda:64"},  // no machine of a test has as many, the emulated one included
       {kConfig, "--launcher", "pytorch"},
       {kConfig, "--resume-from", "no_such.safetensors"},
       {kConfig, "--check", "--cfg-options", "model.roi_head.bbox_head.0.num_classes=7"},
@@ -315,7 +316,7 @@ TEST(Training, UserErrorsExitWithTwo) {
   };
   for (std::vector<std::string> arguments : wrong) {
     arguments.insert(arguments.end(), {"--work-dir", work_dir});
-    EXPECT_EQ(TrainProcess(arguments).wait(), 2) << arguments[1];
+    EXPECT_EQ(TrainProcess(arguments).wait(), 2) << join(arguments, " ");
   }
 }
 
