@@ -14,10 +14,10 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, int64_t kernel_size, c
                  params.groups, " groups");
 }
 
-Variable Conv2d::forward(const Variable& x) const {
+Variable Conv2d::convolve(const Variable& x, const Conv2dParams& params) const {
   const ModuleScope scope(path());
   check_input_features(*this, "channels", weight().variable.dim(3) * params_.groups, x.shape().back());
-  return conv2d(x, weight(), bias_variable(), params_);
+  return conv2d(x, weight(), bias_variable(), params);
 }
 
 }  // namespace osprey

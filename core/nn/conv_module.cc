@@ -67,6 +67,7 @@ ConvModule::ConvModule(int64_t in_channels, int64_t out_channels, int64_t kernel
 }
 
 Variable ConvModule::forward(const Variable& x) const {
+  if (!norm_ && activation_ == Activation::kReLU) return conv_->forward_relu(x);
   const Variable y = conv_->forward(x);
   if (norm_ && activation_ == Activation::kReLU) return norm_->forward_relu(y);
   const ModuleScope scope(path());

@@ -10,10 +10,10 @@ ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, int6
                   {WeightLayout::kDeconv}, bias ? out_channels : 0),
       params_(params) {}
 
-Variable ConvTranspose2d::forward(const Variable& x) const {
+Variable ConvTranspose2d::convolve(const Variable& x, const Conv2dParams& params) const {
   const ModuleScope scope(path());
   check_input_features(*this, "channels", weight().variable.dim(0), x.shape().back());
-  return conv_transpose2d(x, weight(), bias_variable(), params_);
+  return conv_transpose2d(x, weight(), bias_variable(), params);
 }
 
 }  // namespace osprey

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/nn/init.h"
+#include "core/ops/elementwise.h"
 
 namespace osprey {
 
@@ -20,6 +21,12 @@ void WeightLayer::init_weights(uint64_t seed) {
 const Variable& WeightLayer::bias_variable() const {
   static const Variable none;
   return bias_ ? bias_->variable : none;
+}
+
+Variable ConvLayer::forward_relu(const Variable& x) const {
+  const Variable y = forward(x);
+  const ModuleScope scope(path());
+  return relu(y);
 }
 
 }  // namespace osprey

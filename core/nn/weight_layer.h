@@ -30,6 +30,8 @@ class ConvLayer : public WeightLayer {
  public:
   // x (n, h, w, in_channels) -> (n, oh, ow, out_channels).
   virtual Variable forward(const Variable& x) const = 0;
+  // relu(forward(x)), in one pass over memory where the kind of convolution allows it.
+  virtual Variable forward_relu(const Variable& x) const;
 
  protected:
   using WeightLayer::WeightLayer;

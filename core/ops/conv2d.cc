@@ -2,7 +2,9 @@
 
 #include "core/ops/channel_sum.h"
 #include "core/ops/conv2d_kernel.h"
+#include "core/ops/elementwise_kernel.h"
 #include "core/ops/flop_counter.h"
+#include "core/ops/map.h"
 
 namespace osprey {
 
@@ -97,6 +99,9 @@ Tensor make_gradient(bool needed, const Shape& shape, const Tensor& like, bool z
               : Tensor(shape, like.dtype(), like.device());
 }
 
+// Gradient of the sum behind a relu that gave y, or of the result itself.
+Tensor behind_relu(const Tensor& y, const Tensor& g) { return y.defined() ? map<ReluGrad>({y, g}) : g; }
+
 }  // namespace
 
 Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias, const Conv2dParams& params) {
@@ -116,10 +121,11 @@ Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias,
   const int64_t flops = 2 * y.numel() * (kernel.numel() / kernel.dim(0));
   dense_flops() += flops;
   const Needs needs(x, weight, bias);
-  return record("conv2d", y, inputs_of(x, weight, bias),
+  return record(params.relu ? "conv2d_relu" : "conv2d", y, inputs_of(x, weight, bias),
                 [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs, params,
-                 flops](const Tensor& g) {
+                 flops, cut = params.relu ? y : Tensor()](const Tensor& grad_y) {
                   dense_flops() += flops * (needs.x + needs.weight);
+                  const Tensor g = behind_relu(cut, grad_y);
                   Tensor grad_x = make_gradient(needs.x, input_shape, kernel, g.empty());
                   Tensor grad_weight = make_gradient(needs.weight, kernel.shape(), kernel, g.empty());
                   if (!g.empty() && (needs.x || needs.weight)) {
@@ -154,20 +160,22 @@ Variable conv_transpose2d(const Variable& x, const Variable& weight, const Varia
   const int64_t flops = 2 * input.numel() * (kernel.numel() / kernel.dim(0));
   dense_flops() += flops;
   const Needs needs(x, weight, bias);
-  return record("conv_transpose2d", y, inputs_of(x, weight, bias),
-                [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs, params,
-                 flops](const Tensor& g) {
-                  dense_flops() += flops * (needs.x + needs.weight);
-                  Tensor grad_x = make_gradient(needs.x, input_shape, kernel, g.empty());
-                  Tensor grad_weight = make_gradient(needs.weight, kernel.shape(), kernel, g.empty());
-                  if (!g.empty() && needs.x) {
-                    conv2d_forward_kernel(g.device(), g, kernel, Tensor(), params, grad_x);
-                  }
-                  if (!g.empty() && needs.weight) {
-                    conv2d_backward_kernel(g.device(), g, kernel, input, params, nullptr, &grad_weight);
-                  }
-                  return needs.collect(grad_x, grad_weight, g);
-                });
+  return record(
+      params.relu ? "conv_transpose2d_relu" : "conv_transpose2d", y, inputs_of(x, weight, bias),
+      [input = needs.weight ? input : Tensor(), input_shape = input.shape(), kernel, needs,
+       params = params.with_relu(false), flops, cut = params.relu ? y : Tensor()](const Tensor& grad_y) {
+        dense_flops() += flops * (needs.x + needs.weight);
+        const Tensor g = behind_relu(cut, grad_y);
+        Tensor grad_x = make_gradient(needs.x, input_shape, kernel, g.empty());
+        Tensor grad_weight = make_gradient(needs.weight, kernel.shape(), kernel, g.empty());
+        if (!g.empty() && needs.x) {
+          conv2d_forward_kernel(g.device(), g, kernel, Tensor(), params, grad_x);
+        }
+        if (!g.empty() && needs.weight) {
+          conv2d_backward_kernel(g.device(), g, kernel, input, params, nullptr, &grad_weight);
+        }
+        return needs.collect(grad_x, grad_weight, g);
+      });
 }
 
 }  // namespace osprey

@@ -10,9 +10,15 @@ struct Conv2dParams {
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t groups = 1;
   int64_t output_pad_h = 0, output_pad_w = 0;  // conv_transpose2d: rows and columns added at the far end
+  bool relu = false;                           // the result is relu(...) of the sum, in the same pass
 
   static Conv2dParams square(int64_t stride, int64_t padding, int64_t dilation = 1, int64_t groups = 1) {
-    return {stride, stride, padding, padding, dilation, dilation, groups, 0, 0};
+    return {stride, stride, padding, padding, dilation, dilation, groups, 0, 0, false};
+  }
+  Conv2dParams with_relu(bool wanted = true) const {
+    Conv2dParams params = *this;
+    params.relu = wanted;
+    return params;
   }
 };
 

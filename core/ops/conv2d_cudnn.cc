@@ -185,23 +185,32 @@ void run(const Conv2dShape& s, const Tensor& like, const Operands& o) {
 // An input among the operands: passes do not write to it, whatever Operands could.
 void* input(const Tensor& tensor) { return const_cast<void*>(tensor.raw()); }
 
+// What follows the sum, in one pass over memory.
+void finish_cuda(const Tensor& bias, bool relu, Tensor& y) {
+  if (relu) {
+    add_bias_relu_cuda(bias, y);
+  } else if (bias.defined()) {
+    add_bias_cuda(bias, y);
+  }
+}
+
 void forward_cuda(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& params,
                   Tensor& y) {
   const Conv2dShape shape = Conv2dShape::of(x.shape(), weight.shape(), y.shape(), params);
   run<Forward>(shape, y, {input(x), input(weight), y.mutable_raw()});
-  if (bias.defined()) add_bias_cuda(bias, y);
+  finish_cuda(bias, params.relu, y);
 }
 
 void backward_data_cuda(const Tensor& grad_y, const Tensor& weight, const Tensor& bias,
                         const Conv2dParams& params, Tensor& grad_x) {
   const Conv2dShape shape = Conv2dShape::of(grad_x.shape(), weight.shape(), grad_y.shape(), params);
   run<BackwardData>(shape, grad_x, {grad_x.mutable_raw(), input(weight), input(grad_y)});
-  if (bias.defined()) add_bias_cuda(bias, grad_x);
+  finish_cuda(bias, params.relu, grad_x);
 }
 
 void backward_cuda(const Tensor& x, const Tensor& weight, const Tensor& grad_y, const Conv2dParams& params,
                    Tensor* grad_x, Tensor* grad_weight) {
-  if (grad_x) backward_data_cuda(grad_y, weight, Tensor(), params, *grad_x);
+  if (grad_x) backward_data_cuda(grad_y, weight, Tensor(), params.with_relu(false), *grad_x);
   if (grad_weight) {
     const Conv2dShape shape = Conv2dShape::of(x.shape(), grad_weight->shape(), grad_y.shape(), params);
     run<BackwardWeight>(shape, *grad_weight, {input(x), grad_weight->mutable_raw(), input(grad_y)});

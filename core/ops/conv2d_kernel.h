@@ -28,18 +28,19 @@ struct Conv2dShape {
   std::vector<int64_t> key(std::initializer_list<int64_t> also) const;
 };
 
-// y = x * weight + bias. bias (co) or undefined.
+// y = x * weight + bias, cut off below 0 with params.relu. bias (co) or undefined.
 extern DeviceKernel<void(const Tensor& x, const Tensor& weight, const Tensor& bias,
                          const Conv2dParams& params, Tensor& y)>
     conv2d_forward_kernel;
 
-// The adjoint in x: grad_x = weight^T * grad_y (+ bias over grad_x's channels, for transposed convolution).
+// The adjoint in x: grad_x = weight^T * grad_y (+ bias over grad_x's channels, and relu, for transposed
+// convolution).
 extern DeviceKernel<void(const Tensor& grad_y, const Tensor& weight, const Tensor& bias,
                          const Conv2dParams& params, Tensor& grad_x)>
     conv2d_backward_data_kernel;
 
-// Both gradients of the forward in one call, so that a backend prepares grad_y once. A null output is not
-// wanted.
+// Both gradients of the forward (of its sum: a relu is the caller's) in one call, so that a backend prepares
+// grad_y once. A null output is not wanted.
 extern DeviceKernel<void(const Tensor& x, const Tensor& weight, const Tensor& grad_y,
                          const Conv2dParams& params, Tensor* grad_x, Tensor* grad_weight)>
     conv2d_backward_kernel;

@@ -50,7 +50,7 @@ void RPNHead::init_weights(uint64_t seed) {
 }
 
 std::pair<Variable, Variable> RPNHead::forward_single(const Variable& x) const {
-  const Variable hidden = relu(rpn_conv_->forward(x));
+  const Variable hidden = rpn_conv_->forward_relu(x);
   return {rpn_cls_->forward(hidden), rpn_reg_->forward(hidden)};
 }
 

@@ -217,6 +217,20 @@ TEST_F(DnnFaults, DestroyedDescriptor) {
   EXPECT_ERROR(OSPREY_CUDNN(cudnnDestroyTensorDescriptor(descriptor)), "is destroyed twice");
 }
 
+// A handle that was made for one stream works on the one that the thread uses now.
+TEST(LibraryStreams, HandlesFollowTheThreadsStream) {
+  const Tensor a = uniform({8, 8}, -1, 1, 1), x = uniform({1, 8, 8, 4}, -1, 1, 2),
+               w = uniform({4, 3, 3, 4}, -1, 1, 3);
+  const Tensor there = a.to(kCuda), map = x.to(kCuda), kernel = w.to(kCuda);
+  const auto product = [&] { return matmul(there, there); };
+  const auto convolution = [&] { return conv2d(map, kernel, {}, Conv2dParams::square(1, 1)).value(); };
+  const Tensor first_product = product().to(kCPU), first_convolution = convolution().to(kCPU);
+  const CudaStream other(kCuda);
+  const StreamGuard guard(other);
+  EXPECT_TRUE(bitwise_equal(product(), first_product));
+  EXPECT_TRUE(bitwise_equal(convolution(), first_convolution));
+}
+
 // The policy against a library whose list of algorithms starts with traps.
 class ConvolutionPolicy : public ::testing::Test {
  protected:

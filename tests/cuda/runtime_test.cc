@@ -109,6 +109,16 @@ TEST_F(CudaRuntime, MemoryOfAnotherThreadIsReleasedAfterItsUser) {
   EXPECT_EQ(sum.item_at((1 << 16) - 1), 4);
 }
 
+// An event that is asked too early answers "not yet", which is no error of whatever is launched next.
+TEST_F(CudaRuntime, AnEventThatIsNotReachedYetLeavesNoErrorBehind) {
+  const Tensor x = Tensor::full({1 << 22}, 1, DType::kF32, kCuda);
+  CudaEvent event(kCuda);
+  event.record(current_stream(kCuda));
+  (void)event.reached();
+  EXPECT_EQ((Variable(x) + Variable(x)).value().item_at(7), 2);
+  EXPECT_TRUE(event.reached());
+}
+
 TEST_F(CudaRuntime, AStreamGuardSendsWorkElsewhereAndBack) {
   const CudaStream upload(kCuda);
   const cudaStream_t before = current_stream(kCuda);

@@ -80,5 +80,30 @@ TEST_F(UploadFaults, TheUploadDoesNotRunBeforeSomebodyWaitsForIt) {
   EXPECT_EQ(uploader_.finish(upload).item_at(1023), 3);
 }
 
+// Work on one device's memory that another device's stream must wait for, and the other way round.
+TEST_F(UploadFaults, CopiesBetweenDevicesWaitForBothSides) {
+  const Device second{DeviceType::kCUDA, 1};
+  Tensor x = Tensor::full({1024}, 1, DType::kF32, kCuda);
+  const Tensor copy = x.to(second);  // nothing has run yet: the copy must draw in the fill,
+  x.fill(2);                         // and be drawn in by what overwrites its source
+  synchronize(kCuda);
+  EXPECT_EQ(copy.item_at(1023), 1);
+}
+
+// Memory that another stream has released is there once that stream has come so far.
+TEST_F(UploadFaults, MemoryThatIsOnItsWayBackIsWaitedFor) {
+  synchronize(kCuda);
+  OSPREY_CUDA(cudaDeviceSynchronize());
+  size_t free = 0, total = 0;
+  OSPREY_CUDA(cudaMemGetInfo(&free, &total));
+  emulator::machine().memory_bytes = total - free + (4 << 20);
+  {
+    const StreamGuard guard(uploader_.stream());
+    const Tensor large({3 << 20}, DType::kU8, kCuda);
+  }
+  EXPECT_EQ(Tensor::zeros({3 << 18}, DType::kF32, kCuda).item_at(5), 0);
+  emulator::machine() = {};
+}
+
 }  // namespace
 }  // namespace osprey

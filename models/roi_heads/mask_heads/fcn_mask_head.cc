@@ -63,7 +63,7 @@ Variable FCNMaskHead::upsampled(const Variable& x) const {
   const int64_t w = x.dim(2) * scale_factor_;
   switch (upsample_method_) {
     case Upsample::kDeconv:
-      return relu(upsample_->forward(x));
+      return upsample_->forward_relu(x);
     case Upsample::kNearest:
       return upsample_nearest(x, h, w);
     case Upsample::kBilinear:

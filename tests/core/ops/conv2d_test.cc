@@ -1,9 +1,11 @@
 #include "core/ops/conv2d.h"
 
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "core/autograd/gradcheck.h"
+#include "core/ops/elementwise.h"
 #include "tests/core/ops/op_check.h"
 
 namespace osprey {
@@ -195,6 +197,50 @@ TEST(Conv2d, ComputesOnlyTheGradientsThatAreNeeded) {
   y.backward(Tensor::full(y.shape(), 1, DType::kF32));
   set_op_observer({});
   EXPECT_EQ(gradients, 1);
+}
+
+// In one pass what two ops give, bit for bit: values, gradients and what is not finite.
+TEST(Conv2d, AReluInTheSamePassIsThatBehindIt) {
+  for (const Device device : testing::devices_in_build()) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      for (const int64_t co : {8, 5}) {
+        for (const bool bias : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << device << dtype << co << bias);
+          Tensor x = uniform({2, 7, 6, 4}, -1, 1, 1);
+          x.mutable_data<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+          x.mutable_data<float>()[200] = std::numeric_limits<float>::infinity();
+          Tensors inputs{x.to(dtype), uniform({co, 3, 3, 4}, -1, 1, 2).to(dtype)};
+          if (bias) inputs.push_back(uniform({co}, -1, 1, 3).to(dtype));
+          Tensors transposed = inputs;
+          transposed[1] = uniform({4, 3, 3, co}, -1, 1, 2).to(dtype);
+          const Conv2dParams params = Conv2dParams::square(1, 1);
+          const auto expect_same = [&](auto op, const Tensors& of) {
+            const testing::Op together = op(params.with_relu());
+            const testing::Op apart = [sum = op(params)](const Variables& in) { return relu(sum(in)); };
+            const Tensor grad = uniform({2, 7, 6, co}, -1, 1, 4);
+            const testing::OpRun a = run_op(together, of, grad, device), b = run_op(apart, of, grad, device);
+            EXPECT_TRUE(bitwise_equal(a.value, b.value));
+            EXPECT_TRUE(std::isnan(a.value.item_at(0)));
+            for (size_t i = 0; i < of.size(); ++i)
+              EXPECT_TRUE(bitwise_equal(a.gradients[i], b.gradients[i])) << i;
+          };
+          expect_same(conv, inputs);
+          expect_same(deconv, transposed);
+        }
+      }
+    }
+  }
+}
+
+TEST(Conv2d, GradientsThroughItsReluMatchFiniteDifferences) {
+  const Conv2dParams params = Conv2dParams::square(1, 1).with_relu();
+  EXPECT_GRADCHECK(conv(params), {uniform64({1, 4, 3, 2}, 1), uniform64({3, 3, 3, 2}, 2), uniform64({3}, 3)});
+  EXPECT_GRADCHECK(deconv(params),
+                   {uniform64({1, 4, 3, 2}, 1), uniform64({2, 3, 3, 3}, 2), uniform64({3}, 3)});
+  const testing::OpRun empty =
+      run_op(conv(params), {Tensor({0, 4, 3, 2}, DType::kF32), uniform({3, 3, 3, 2}, -1, 1, 2)},
+             Tensor({0, 4, 3, 3}, DType::kF32));
+  EXPECT_TENSOR_EQ(empty.gradients[1], Tensor::zeros({3, 3, 3, 2}, DType::kF32));
 }
 
 std::string message_of(const std::function<void()>& f) {
