@@ -18,6 +18,7 @@ MasterWeights::MasterWeights(Module& model) : model_(model) {
 void MasterWeights::convert_model(DType dtype, const std::vector<std::string>& keep_fp32) {
   OSPREY_ASSERT(precision_ == DType::kF32, "the model is converted already");
   precision_ = dtype;
+  keep_fp32_ = keep_fp32;
   model_.convert_precision(dtype, keep_fp32);
 }
 
@@ -103,8 +104,10 @@ void MasterWeights::copy_to_model() {
   if (!on_device.empty()) round_masters_kernel(on_device.front().master.device(), on_device);
 }
 
-MasterWeights::InFp32::InFp32(MasterWeights& weights) {
+MasterWeights::InFp32::InFp32(MasterWeights& weights,
+                              const std::function<bool(const std::string& name)>& chosen) {
   for (size_t i = 0; i < weights.masters_.size(); ++i) {
+    if (chosen && !chosen(weights.masters_[i]->name)) continue;
     Variable& variable = weights.parameters_[i]->variable;
     if (variable.value().shares_storage(weights.masters_[i]->value)) continue;
     halves_.emplace_back(weights.parameters_[i], variable);

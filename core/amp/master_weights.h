@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ class MasterWeights {
   void convert_model(DType dtype, const std::vector<std::string>& keep_fp32);
   // The model's precision: f32 before convert_model().
   DType precision() const { return precision_; }
+  const std::vector<std::string>& keep_fp32() const { return keep_fp32_; }  // as given there
 
   std::vector<MasterParameter*> trainable() const;
   MasterParameter* find(const std::string& name) const;  // null when unknown
@@ -41,11 +43,11 @@ class MasterWeights {
   // Rounds the masters into the half parameters. Parameters in f32 share their memory with the master.
   void copy_to_model();
 
-  // While one lives, the model computes in f32 from the masters: for the question whether a failure is
-  // half's.
+  // While one lives, those parameters of the model whose name `chosen` accepts (none given: all) are the f32
+  // masters, and their layers compute in f32: for the question whether a failure is half's.
   class InFp32 {
    public:
-    explicit InFp32(MasterWeights& weights);
+    explicit InFp32(MasterWeights& weights, const std::function<bool(const std::string& name)>& chosen = {});
     ~InFp32();
     InFp32(const InFp32&) = delete;
     InFp32& operator=(const InFp32&) = delete;
@@ -62,6 +64,7 @@ class MasterWeights {
 
   Module& model_;
   DType precision_ = DType::kF32;
+  std::vector<std::string> keep_fp32_;
   std::vector<std::unique_ptr<MasterParameter>> masters_;
   std::vector<Parameter*> parameters_;  // parameters_[i] belongs to masters_[i]
   Tensors grad_buffers_;  // grad_buffers_[i] holds masters_[i]->grad when that is not the model's
