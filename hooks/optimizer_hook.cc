@@ -39,7 +39,7 @@ OptimizerHook::Outcome OptimizerHook::backward(Runner& runner, const LossDict& l
     outcome.bad_losses = nonfinite_losses(losses, runner.look(losses).losses);
     if (!outcome.bad_losses.empty()) return outcome;
   }
-  runner.backward(total, loss_scale / static_cast<double>(window_.loss_factor(runner)));
+  runner.backward(total, loss_scale / loss_factor(runner));
   MasterWeights& weights = runner.weights();
   const Tensor marks = weights.start_taking_grads(loss_scale);
   const Tensor norm =

@@ -21,6 +21,9 @@ class OptimizerHook : public StepHook {
   void before_run(Runner& runner) override;
   Verdict train_step(Runner& runner, const LossDict& losses) override;
   int max_consecutive_skips() const override { return max_consecutive_skips_.value_or(kDefaultSkips); }
+  double loss_factor(const Runner& runner) const override {
+    return static_cast<double>(window_.loss_factor(runner));
+  }
   void save_state(StateDict& state) const override;
   void load_state(const StateDict& state) override;
 

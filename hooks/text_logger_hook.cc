@@ -59,6 +59,8 @@ void TextLoggerHook::before_run(Runner& runner) {
   const Json meta = {{"env_info", runner.env_info()},
                      {"config", runner.config().to_yaml()},
                      {"seed", runner.seed()},
+                     {"device", str_cat(runner.model_device())},
+                     {"precision", name_of(runner.weights().precision())},
                      {"exp_name", runner.exp_name()}};
   write_json(meta.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

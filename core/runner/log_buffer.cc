@@ -21,6 +21,13 @@ void LogBuffer::put(const std::string& name, double value, int64_t count) {
   append(name, {iter_, value, count});
 }
 
+const double* LogBuffer::find_staged(const std::string& name) const {
+  for (const Staged& staged : staged_) {
+    if (staged.name == name) return &staged.entry.value;
+  }
+  return nullptr;
+}
+
 void LogBuffer::average(int64_t iters) {
   for (const std::string& name : names_) {
     double sum = 0;

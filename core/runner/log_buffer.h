@@ -19,6 +19,7 @@ class LogBuffer {
   void stage(const std::string& name, double value, int64_t count = 1);
   void commit();
   void drop() { staged_.clear(); }
+  const double* find_staged(const std::string& name) const;  // null when absent
   // For what does not depend on the verdict: time, data_time.
   void put(const std::string& name, double value, int64_t count = 1);
 

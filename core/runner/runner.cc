@@ -5,11 +5,14 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include "core/base/logging.h"
 #include "core/base/parallel.h"
 #include "core/ops/fetch.h"
 #include "core/optim/param_groups.h"
+#include "core/runner/bad_input.h"
+#include "core/runner/forensics.h"
 #include "core/runner/load_weights.h"
 #include "core/runner/resume_report.h"
 #include "core/runner/version.h"
@@ -27,6 +30,10 @@ std::string local_time() {
   std::string result = text;
   while (!result.empty() && result.back() == '\n') result.pop_back();
   return result;
+}
+
+double wall_clock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::string host_info() {
@@ -62,20 +69,16 @@ void report_idle_drill(const FireDrill& drill) {
                       "iteration is committed"));
 }
 
-// Fire drills see every op of their iteration; nothing is installed otherwise.
+// Fire drills see every op of their iteration; nothing is installed otherwise. Whoever else watches this
+// iteration stops with it, too, also when it throws.
 class DrillObserver {
  public:
-  explicit DrillObserver(FireDrill& drill) : active_(drill.armed()) {
-    if (active_) set_op_observer([&drill](const OpEvent& event) { drill.on_op(event); });
+  explicit DrillObserver(FireDrill& drill) {
+    if (drill.armed()) set_op_observer([&drill](const OpEvent& event) { drill.on_op(event); });
   }
-  ~DrillObserver() {
-    if (active_) set_op_observer(nullptr);
-  }
+  ~DrillObserver() { set_op_observer(nullptr); }
   DrillObserver(const DrillObserver&) = delete;
   DrillObserver& operator=(const DrillObserver&) = delete;
-
- private:
-  bool active_;
 };
 
 }  // namespace
@@ -86,9 +89,12 @@ Runner::~Runner() = default;
 void Runner::set_up(const RunnerContext& context) {
   context_ = context;
   model().assign_paths();
-  fire_drill_ = FireDrill(config().find("debug"));
+  const ConfigNode debug = config().find("debug");
+  fire_drill_ = FireDrill(debug);
+  wants_black_box_ = debug.is_null() || debug.get("black_box", true);
   fire_drill_.check(model());
   skips_ = std::make_unique<SkipMonitor>(config());
+  headroom_ = std::make_unique<HeadroomWatch>(config());
   weights_ = std::make_unique<MasterWeights>(model());
   const ConfigNode optimizer_cfg = config()["optimizer"];
   optimizer_ = build<Optimizer>(optimizer_cfg);
@@ -134,7 +140,9 @@ void Runner::run(const std::vector<WorkflowStep>& workflow) {
   log_info(str_cat("workflow: ", describe_workflow(workflow), ", ", extent()));
   call_hooks([&](Hook& hook) { hook.before_run(*this); });
   load_hook_states();
+  open_black_box();
   train_all(workflow);
+  headroom_->report();
   call_hooks([&](Hook& hook) { hook.after_run(*this); });
 }
 
@@ -157,7 +165,10 @@ void Runner::train_iter() {
   snapshot_hooks();
   fire_drill_.begin(iter_);
   call_hooks([&](Hook& hook) { hook.before_train_iter(*this); });
+  BlackBoxEntry entry = black_box_entry();
+  if (black_box_) black_box_->begin(entry);
   const Verdict verdict = attempt();
+  if (black_box_) finish(entry, verdict.kind);
   switch (verdict.kind) {
     case Verdict::Kind::kCommitted:
       report_idle_drill(fire_drill_);
@@ -176,10 +187,12 @@ void Runner::train_iter() {
 
 Verdict Runner::attempt() {
   const DrillObserver observer(fire_drill_);
+  headroom_->begin(*this);
   batch_.img = batch_.img.to(model_device());
   const LossDict losses = model().forward_train(batch_);
   looked_ = false;
   const Verdict verdict = step_hook_->train_step(*this, losses);
+  headroom_->end(*this, verdict.kind == Verdict::Kind::kCommitted);
   if (!looked_) look(losses);
   return verdict;
 }
@@ -193,16 +206,67 @@ Runner::Look Runner::look(const LossDict& losses, const Tensors& also) {
   Look seen;
   seen.also.assign(fetched.begin(), first_loss);
   for (auto it = first_loss; it != fetched.end(); ++it) seen.losses.push_back(it->item());
-  if (!looked_) stage_losses(losses, seen.losses);
+  if (!looked_) {
+    stage_losses(losses, seen.losses);
+    if (training_ && loss_watch_.explodes(seen.losses.back())) report_explosion();
+  }
   looked_ = true;
   return seen;
 }
 
 void Runner::stage_losses(const LossDict& losses, const std::vector<double>& numbers) {
-  for (size_t i = 0; i < losses.entries().size(); ++i) {
-    log_buffer_.stage(losses.entries()[i].first, numbers[i], batch_.size());
+  losses_.clear();
+  for (size_t i = 0; i < losses.entries().size(); ++i)
+    losses_.emplace_back(losses.entries()[i].first, numbers[i]);
+  losses_.emplace_back("loss", numbers.back());
+  for (const auto& [name, value] : losses_) log_buffer_.stage(name, value, batch_.size());
+}
+
+// A drill is watching the ops itself; it needs no warning of what it does.
+void Runner::report_explosion() {
+  constexpr int64_t kReported = 5;
+  if (fire_drill_.armed() || !fire_drill_.fired().empty() || ++explosions_ > kReported) return;
+  headroom_->end(*this, /*committed=*/false);
+  const Diagnosis diagnosis = diagnose_explosion(scene(), losses_.back().second, loss_watch_.median());
+  log_warning(str_cat("iteration ", iter_ + 1, ": ", diagnosis.text(),
+                      explosions_ == kReported ? " (later explosions are not reported)" : ""));
+}
+
+void Runner::open_black_box() {
+  if (!wants_black_box_) return;
+  try {
+    black_box_ = std::make_unique<BlackBox>(work_dir() + "/blackbox.bin");
+  } catch (const UserError& error) {
+    log_warning(str_cat(error.what(), "; the run goes on without one"));
   }
-  log_buffer_.stage("loss", numbers.back(), batch_.size());
+}
+
+// What is known before the iteration.
+BlackBoxEntry Runner::black_box_entry() const {
+  BlackBoxEntry entry;
+  entry.iter = iter_ + 1;
+  entry.epoch = epoch_ + 1;
+  entry.began = wall_clock();
+  entry.lr = current_lr();
+  entry.loss_scale = step_hook_->loss_scale();
+  entry.grad_norm = std::numeric_limits<double>::quiet_NaN();
+  entry.images = image_files(batch_);
+  return entry;
+}
+
+void Runner::finish(BlackBoxEntry& entry, Verdict::Kind kind) {
+  entry.seconds = wall_clock() - entry.began;
+  entry.outcome = kind == Verdict::Kind::kCommitted ? BlackBoxEntry::Outcome::kCommitted
+                  : kind == Verdict::Kind::kSkipped ? BlackBoxEntry::Outcome::kSkipped
+                                                    : BlackBoxEntry::Outcome::kAccumulated;
+  if (const double* norm = log_buffer_.find_staged("grad_norm")) entry.grad_norm = *norm;
+  entry.losses = losses_;
+  black_box_->finish(entry);
+}
+
+Scene Runner::scene() {
+  return {model(),  weights(),    batch_,         fire_drill_, iter_, step_hook_->loss_factor(*this),
+          config(), current_lr(), last_committed_};
 }
 
 void Runner::commit() {
@@ -210,6 +274,8 @@ void Runner::commit() {
   log_buffer_.commit();
   skips_->committed();
   ++committed_iters_;
+  last_committed_ = iter_ + 1;
+  loss_watch_.committed(losses_.back().second);
   call_hooks([&](Hook& hook) { hook.after_train_iter(*this); });
 }
 
@@ -238,6 +304,7 @@ void Runner::val_iter() {
 
 void Runner::backward(const Variable& loss, double seed) {
   loss.backward(seed);
+  headroom_->see_gradients(model());
   fire_drill_.poison_gradients(model());
 }
 

@@ -11,10 +11,14 @@
 #include "core/data/batch_source.h"
 #include "core/detection/detector.h"
 #include "core/optim/optimizer.h"
+#include "core/runner/black_box.h"
 #include "core/runner/checkpoint.h"
 #include "core/runner/fire_drill.h"
+#include "core/runner/headroom_watch.h"
 #include "core/runner/hook.h"
 #include "core/runner/log_buffer.h"
+#include "core/runner/loss_watch.h"
+#include "core/runner/replay.h"
 #include "core/runner/skip_monitor.h"
 
 namespace osprey {
@@ -116,6 +120,11 @@ class Runner {
   // Seconds that the last iteration spent on explaining a skip: no part of a step's time.
   double diagnosis_seconds() const { return diagnosis_seconds_; }
 
+  // What the current iteration can be repeated with, until the next begins.
+  Scene scene();
+  // The losses of the current iteration as they were, the total last.
+  const std::vector<std::pair<std::string, double>>& losses() const { return losses_; }
+
   // Everything a resumed run needs. Inside an iteration it counts as finished, inside after_train_epoch the
   // epoch does.
   Checkpoint checkpoint();
@@ -160,6 +169,10 @@ class Runner {
  private:
   Verdict attempt();
   void stage_losses(const LossDict& losses, const std::vector<double>& numbers);
+  void report_explosion();
+  void open_black_box();
+  BlackBoxEntry black_box_entry() const;
+  void finish(BlackBoxEntry& entry, Verdict::Kind kind);
   void commit();
   void roll_back(const NonFiniteEvent& event);
   void snapshot_hooks();
@@ -181,6 +194,13 @@ class Runner {
   std::string last_checkpoint_;  // "": this run has neither saved nor resumed one
   int64_t saved_iter_ = 0;       // finished iterations in it
   int64_t committed_iters_ = 0;
+  int64_t last_committed_ = 0;  // iteration of this run, from 1; 0: none
+  std::vector<std::pair<std::string, double>> losses_;
+  LossWatch loss_watch_;
+  std::unique_ptr<HeadroomWatch> headroom_;
+  bool wants_black_box_ = true;
+  std::unique_ptr<BlackBox> black_box_;  // null: off, or the disk refuses
+  int64_t explosions_ = 0;
   double diagnosis_seconds_ = 0;
   bool inside_iteration_ = false;
   bool looked_ = false;  // at this iteration's losses

@@ -23,7 +23,7 @@ std::string summary(const NonFiniteEvent& event) {
 }  // namespace
 
 SkipMonitor::SkipMonitor(const ConfigNode& root)
-    : stop_at_once_(root.choice("on_nonfinite", "skip", {"skip", "stop"}) == "stop") {}
+    : stop_at_once_(root.choice("on_nonfinite", "skip", {"skip", "stop"}) == "stop"), keeper_(root) {}
 
 void SkipMonitor::committed() { consecutive_ = consecutive_unabsorbed_ = 0; }
 
@@ -47,7 +47,10 @@ std::string SkipMonitor::skipped(Runner& runner, const NonFiniteEvent& event) {
   const bool last = (stop_at_once_ && !event.absorbed) || consecutive_ >= step.max_absorbed_skips() ||
                     consecutive_unabsorbed_ >= step.max_consecutive_skips();
   Diagnosis diagnosis{summary(event), ""};
-  if (worth_a_diagnosis(event, last)) diagnosis = diagnose(runner, event);
+  if (worth_a_diagnosis(event, last)) {
+    diagnosis = diagnose(runner.scene(), event);
+    keeper_.keep(runner, event, diagnosis, last);
+  }
   const std::string cure = diagnosis.cure.empty() ? "" : ". Cure: " + diagnosis.cure;
   last_reason_ = diagnosis.finding;
   if (last) {

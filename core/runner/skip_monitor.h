@@ -4,13 +4,15 @@
 #include <string>
 
 #include "core/config/config.h"
+#include "core/runner/iteration_keeper.h"
 #include "core/runner/step_hook.h"
 
 namespace osprey {
 
 class Runner;
 
-// Counts the iterations that were rolled back, explains them in the log, and ends a run that gets nowhere.
+// Counts the iterations that were rolled back, explains them in the log, keeps some for tools/replay, and
+// ends a run that gets nowhere.
 //
 // Config: `on_nonfinite: skip` (default: the iteration is rolled back and training goes on, until
 // max_consecutive_skips of the step hook are exceeded) or `stop` (the first skip that a dynamic loss scale
@@ -34,6 +36,7 @@ class SkipMonitor {
   bool worth_a_diagnosis(const NonFiniteEvent& event, bool last) const;
 
   bool stop_at_once_;
+  IterationKeeper keeper_;
   int64_t total_ = 0;
   int64_t unabsorbed_ = 0;
   int64_t consecutive_ = 0;

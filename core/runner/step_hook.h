@@ -40,6 +40,8 @@ class StepHook : public Hook {
 
   // The scale that the next backward pass will use.
   virtual double loss_scale() const { return 1; }
+  // What the loss of the current iteration is divided by: the length of its accumulation window.
+  virtual double loss_factor(const Runner&) const { return 1; }
   // Skips in a row after which training stops with a diagnosis: of those that the scaler absorbs, and of
   // others.
   virtual int max_absorbed_skips() const { return max_consecutive_skips(); }

@@ -70,7 +70,8 @@ FakeDetector::FakeDetector(double gain, uint64_t seed) : gain_(gain) {
 LossDict FakeDetector::forward_train(const Batch& batch) {
   const Variable x = batch.img.reshape({batch.img.dim(0), 12});
   const Variable y = head_->forward(bn_->forward(relu(backbone_->forward(x))));
-  const Variable square = bn_->scale(mean(cast(y, DType::kF32) * cast(y, DType::kF32)));
+  Variable square = bn_->scale(mean(cast(y, DType::kF32) * cast(y, DType::kF32)));
+  if (tail) square = tail(square);
   LossDict losses;
   losses.add("loss_cls", gain_ * square);
   losses.add("acc", Variable(Tensor::full({}, 50, DType::kF32)));

@@ -16,6 +16,7 @@ class FakeDetector final : public Detector {
  public:
   explicit FakeDetector(double gain = 1, uint64_t seed = 1);
   LossDict forward_train(const Batch& batch) override;
+  std::function<Variable(const Variable&)> tail;  // of the mean square, when given
   std::vector<DetectionResult> simple_test(const Batch&, bool) override { return {}; }
   std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const override {
     return {{"head", 3}, {"roi_head.bbox_head.0", 80}};

@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/runner/forensics.h"
+#include "core/runner/bad_input.h"
 #include "tests/hooks/fake_training.h"
 
 // What a run says and does when something is not finite.
