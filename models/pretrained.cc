@@ -137,8 +137,10 @@ PretrainedBackbone::PretrainedBackbone(const ConfigNode& pretrained, const Confi
   prefix_ = init_cfg.get("prefix", "");
 }
 
-void PretrainedBackbone::load_into(Module& backbone) const {
-  if (given() && !checkpoint_follows_) load_pretrained(backbone, name_, prefix_);
+void PretrainedBackbone::load_into(Module& module, const std::string& part) const {
+  if (!given() || checkpoint_follows_) return;
+  const bool nested = !prefix_.empty() && !part.empty();
+  load_pretrained(module, name_, nested ? prefix_ + "." + part : prefix_ + part);
 }
 
 std::string lint_frozen_at_random(Module& module) {

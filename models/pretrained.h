@@ -36,7 +36,8 @@ class PretrainedBackbone {
   PretrainedBackbone(const ConfigNode& pretrained, const ConfigNode& init_cfg);
   bool given() const { return !name_.is_null(); }
   // Does nothing when neither key is given.
-  void load_into(Module& backbone) const;
+  // With `part`, the names below it alone: "layer4" of a ResNet, for a module that is such a layer.
+  void load_into(Module& module, const std::string& part = "") const;
 
  private:
   ConfigNode name_;

@@ -87,6 +87,14 @@ Tensor map_roi_levels(const Tensor& rois, float finest_scale, size_t num_levels)
   return levels;
 }
 
+Tensor scale_rois(const Tensor& rois, float factor) {
+  OSPREY_REQUIRE(rois.rank() == 2 && rois.dim(1) == 5 && rois.dtype() == DType::kF32,
+                 "scale_rois: rois must be f32 (n, 5), got ", describe(rois));
+  Tensor scaled = Tensor::empty_like(rois);
+  for_rows(rois.device(), rois.dim(0), ScaleRoI{rois.data<float>(), factor, scaled.mutable_data<float>()});
+  return scaled;
+}
+
 Tensor bbox_flip(const Tensor& bboxes, std::array<int64_t, 2> img_shape, const std::string& direction) {
   MapBox map = unchanged();
   set_flip(map, img_shape, direction);

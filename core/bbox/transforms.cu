@@ -7,5 +7,6 @@ OSPREY_ROWS_CUDA(MapBox);
 OSPREY_ROWS_CUDA(CopyBox);
 OSPREY_ROWS_CUDA(ZeroNonfinite);
 OSPREY_ROWS_CUDA(RoILevel);
+OSPREY_ROWS_CUDA(ScaleRoI);
 
 }  // namespace osprey

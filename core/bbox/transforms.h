@@ -25,6 +25,9 @@ Tensor zero_nonfinite_rows(const Tensor& boxes, Tensor& penalty);
 // Networks", eq. (1).
 Tensor map_roi_levels(const Tensor& rois, float finest_scale, size_t num_levels);
 
+// RoIs f32 (n, 5), `factor` times as wide and as high about their centers.
+Tensor scale_rois(const Tensor& rois, float factor);
+
 // Mirrors within the image: w - x, h - y. direction: "horizontal", "vertical" or "diagonal" (both).
 Tensor bbox_flip(const Tensor& bboxes, std::array<int64_t, 2> img_shape, const std::string& direction);
 

@@ -7,5 +7,6 @@ OSPREY_ROWS_CPU(MapBox);
 OSPREY_ROWS_CPU(CopyBox);
 OSPREY_ROWS_CPU(ZeroNonfinite);
 OSPREY_ROWS_CPU(RoILevel);
+OSPREY_ROWS_CPU(ScaleRoI);
 
 }  // namespace osprey

@@ -62,6 +62,24 @@ struct ZeroNonfinite {
   }
 };
 
+// RoIs (n, 5) about their centers.
+struct ScaleRoI {
+  static constexpr char kName[] = "scale_rois";
+  const float* in;
+  float factor;
+  float* out;
+  OSPREY_HD void operator()(int64_t i) const {
+    const float* roi = in + 5 * i;
+    float* to = out + 5 * i;
+    to[0] = roi[0];
+    for (int k = 1; k <= 2; ++k) {
+      const float center = (roi[k] + roi[k + 2]) * 0.5f, half = (roi[k + 2] - roi[k]) * factor * 0.5f;
+      to[k] = center - half;
+      to[k + 2] = center + half;
+    }
+  }
+};
+
 // Lin et al., "Feature Pyramid Networks", eq. (1), from RoIs (n, 5). A NaN RoI, which RoIAlign answers with
 // zeros, belongs nowhere: level 0.
 struct RoILevel {

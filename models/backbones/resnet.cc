@@ -5,31 +5,10 @@
 #include "core/nn/batch_norm2d.h"
 #include "core/nn/init.h"
 #include "core/ops/pool2d.h"
+#include "models/backbones/resnet_stage.h"
 
 namespace osprey {
 namespace {
-
-struct Depth {
-  bool bottleneck;
-  std::vector<int64_t> blocks;  // per stage; Table 1 of the paper
-};
-
-Depth read_depth(const ConfigNode& cfg) {
-  const int64_t depth = cfg.get<int64_t>("depth");
-  switch (depth) {
-    case 18:
-      return {false, {2, 2, 2, 2}};
-    case 34:
-      return {false, {3, 4, 6, 3}};
-    case 50:
-      return {true, {3, 4, 6, 3}};
-    case 101:
-      return {true, {3, 4, 23, 3}};
-    case 152:
-      return {true, {3, 8, 36, 3}};
-  }
-  cfg["depth"].fail(str_cat("depth must be 18, 34, 50, 101 or 152, got ", depth));
-}
 
 // A list with one entry per stage.
 std::vector<int64_t> read_per_stage(const ConfigNode& cfg, const std::string& key,
@@ -100,11 +79,6 @@ class StageConv {
   std::vector<bool> flags_;
 };
 
-std::unique_ptr<ResidualBlock> make_block(bool bottleneck, const ResBlockSpec& spec) {
-  if (bottleneck) return std::make_unique<Bottleneck>(spec);
-  return std::make_unique<BasicBlock>(spec);
-}
-
 }  // namespace
 
 ResNet::Variant ResNet::Variant::from(const ConfigNode& cfg) {
@@ -140,7 +114,7 @@ ResNet::ResNet(const ConfigNode& cfg, const Variant& variant)
 }
 
 void ResNet::add_stages(const ConfigNode& cfg, ResBlockSpec spec, bool detectors) {
-  const Depth depth = read_depth(cfg);
+  const ResNetDepth depth = read_resnet_depth(cfg);
   const int64_t num_stages = static_cast<int64_t>(cfg.get("num_stages", 4, between(1, 4)));
   const auto strides = read_per_stage(cfg, "strides", {1, 2, 2, 2}, num_stages);
   const auto dilations = read_per_stage(cfg, "dilations", {1, 1, 1, 1}, num_stages);
@@ -153,19 +127,15 @@ void ResNet::add_stages(const ConfigNode& cfg, ResBlockSpec spec, bool detectors
   const int64_t rfp_inplanes = detectors ? cfg.get("rfp_inplanes", int64_t{0}, non_negative()) : 0;
   spec.fallback_on_stride = dcn.flag("fallback_on_stride");
   for (int64_t i = 0; i < num_stages; ++i) {
-    auto stage = std::make_unique<Stage>();
     spec.planes = spec.base_channels << i;
     spec.dilation = dilations[i];
     spec.plugins = read_plugins(cfg, depth.bottleneck, i, num_stages);
     const bool switchable = !sac.of(i).is_null();
     spec.conv2_cfg = switchable ? sac.of(i) : dcn.of(i);
-    for (int64_t j = 0; j < depth.blocks[i]; ++j) {
-      spec.stride = j == 0 ? strides[i] : 1;
-      spec.rfp_inplanes = i > 0 && j == 0 ? rfp_inplanes : 0;
-      stage->append(make_block(depth.bottleneck, spec));
-      spec.in_channels = spec.planes * (depth.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
-    }
-    stages_.push_back(add_child(str_cat("layer", i + 1), std::move(stage)));
+    spec.stride = strides[i];
+    spec.rfp_inplanes = i > 0 ? rfp_inplanes : 0;
+    stages_.push_back(add_child(str_cat("layer", i + 1), make_resnet_stage(depth, depth.blocks[i], spec)));
+    spec.in_channels = spec.planes * depth.expansion();
   }
 }
 

@@ -11,9 +11,13 @@ BackboneDetector::BackboneDetector(const ConfigNode& cfg)
 
 void BackboneDetector::init_weights(uint64_t seed) {
   Detector::init_weights(seed);
-  pretrained_.load_into(*backbone_);
-  const std::string lint = pretrained_.given() ? "" : lint_frozen_at_random(*backbone_);
-  if (!lint.empty()) log_warning("backbone: " + lint);
+  start_from_pretrained(*backbone_);
+}
+
+void BackboneDetector::start_from_pretrained(Module& module, const std::string& part) const {
+  pretrained_.load_into(module, part);
+  const std::string lint = pretrained_.given() ? "" : lint_frozen_at_random(module);
+  if (!lint.empty()) log_warning(module.path() + ": " + lint);
 }
 
 Variables BackboneDetector::extract_feat(const Variable& img) const {

@@ -23,6 +23,10 @@ class BackboneDetector : public Detector {
  protected:
   explicit BackboneDetector(const ConfigNode& cfg);
 
+  // Fills a module from the backbone's checkpoint, or from `part` of it ("layer4"), and warns of what stays
+  // frozen as it was drawn.
+  void start_from_pretrained(Module& module, const std::string& part = "") const;
+
   // Pyramids and meta data per augmentation of the same images.
   struct AugmentedFeats {
     std::vector<Variables> feats;

@@ -1,5 +1,7 @@
 #include "models/detectors/two_stage_detector.h"
 
+#include "models/roi_heads/shared_heads/shared_head.h"
+
 namespace osprey {
 namespace {
 
@@ -35,6 +37,13 @@ TwoStageDetector::TwoStageDetector(const ConfigNode& cfg) : BackboneDetector(cfg
   }
   roi_head_ = add_child("roi_head", build<RoIHead>(roi_cfg(cfg)));
   assign_paths();
+}
+
+void TwoStageDetector::init_weights(uint64_t seed) {
+  BackboneDetector::init_weights(seed);
+  SharedHead* shared_head = roi_head_->shared_head();
+  const auto [name, part] = shared_head ? shared_head->pretrained_part() : std::pair<std::string, Module*>();
+  if (part) start_from_pretrained(*part, name);
 }
 
 LossDict TwoStageDetector::forward_train(const Batch& batch) {

@@ -13,6 +13,8 @@ namespace osprey {
 class TwoStageDetector : public BackboneDetector {
  public:
   explicit TwoStageDetector(const ConfigNode& cfg);
+  // A shared head, a stage of a ResNet, starts from the backbone's checkpoint too.
+  void init_weights(uint64_t seed) override;
   // loss_rpn_cls, loss_rpn_bbox, then the RoI head's.
   LossDict forward_train(const Batch& batch) override;
   std::vector<DetectionResult> simple_test(const Batch& batch, bool rescale) override;

@@ -103,6 +103,7 @@ Variables FPN::forward(const Variables& feats) const {
   }
   Variables outs;  // 3x3, against upsampling aliasing
   for (size_t i = 0; i < laterals.size(); ++i) outs.push_back((*fpn_convs_)[i].forward(laterals[i]));
+  outs = bottom_up(std::move(outs));
   append_extra_levels(feats[end_level_ - 1], laterals.back(), outs);
   return outs;
 }

@@ -22,6 +22,9 @@ class FPN : public Neck {
   int64_t out_channels() const { return out_channels_; }
   size_t num_ins() const { return in_channels_.size(); }
   size_t num_outs() const { return num_outs_; }
+  size_t num_laterals() const { return lateral_convs_->size(); }
+  // What follows the 3x3 convolutions, ahead of the extra levels; nothing here.
+  virtual Variables bottom_up(Variables outs) const { return outs; }
 
  private:
   enum class ExtraLevels { kMaxPool, kOnInput, kOnLateral, kOnOutput };

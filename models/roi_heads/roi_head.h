@@ -10,6 +10,8 @@
 
 namespace osprey {
 
+class SharedHead;
+
 // The second stage of a detector: looks at regions. Built with its own keys and train_cfg, test_cfg.
 // Registered in models/roi_heads.
 class RoIHead : public Module {
@@ -28,6 +30,8 @@ class RoIHead : public Module {
   virtual std::vector<DetectionResult> aug_test(const std::vector<Variables>& feats, const Tensors& proposals,
                                                 const std::vector<std::vector<ImgMeta>>& img_metas,
                                                 bool rescale) const = 0;
+  // Null in all but C4 detectors.
+  virtual SharedHead* shared_head() const { return nullptr; }
   // (module path, classes it was built for).
   virtual std::vector<std::pair<std::string, int64_t>> num_classes_by_head() const = 0;
 };

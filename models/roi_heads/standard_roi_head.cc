@@ -7,7 +7,7 @@ namespace osprey {
 
 StandardRoIHead::StandardRoIHead(const ConfigNode& cfg) : RoITestMixin(cfg) {
   const ConfigNode shared_head = cfg.find("shared_head");
-  if (!shared_head.is_null()) shared_head.fail("shared_head (C4 detectors) is not implemented yet");
+  if (!shared_head.is_null()) shared_head_ = add_child("shared_head", build<SharedHead>(shared_head));
   bbox_roi_extractor_ = add_child("bbox_roi_extractor", build<RoIExtractor>(cfg["bbox_roi_extractor"]));
   bbox_head_ = add_child("bbox_head", build<BBoxHead>(cfg["bbox_head"]));
   const ConfigNode mask_roi_extractor = cfg.find("mask_roi_extractor");
@@ -33,8 +33,7 @@ LossDict StandardRoIHead::forward_train(const Variables& feats, const Tensors& p
   const SamplingResults sampled =
       assign_and_sample(*train_cfg_, without_scores(proposals), batch, {}, hardness(feats));
 
-  const Variable bbox_feats = bbox_roi_extractor_->forward(feats, sampled_rois(sampled));
-  const BBoxHead::Predictions predictions = bbox_head_->forward(bbox_feats);
+  const auto [predictions, bbox_feats] = bbox_forward(feats, sampled_rois(sampled));
   LossDict losses = bbox_head_->loss(predictions, bbox_head_->get_targets(sampled, *train_cfg_));
 
   if (mask_head_) {
@@ -45,13 +44,26 @@ LossDict StandardRoIHead::forward_train(const Variables& feats, const Tensors& p
   return losses;
 }
 
+StandardRoIHead::BBoxForward StandardRoIHead::bbox_forward(const Variables& feats, const Tensor& rois) const {
+  const Variable roi_feats = bbox_feats(feats, rois);
+  return {bbox_head_->forward(roi_feats), roi_feats};
+}
+
+Variable StandardRoIHead::bbox_feats(const Variables& feats, const Tensor& rois) const {
+  return through_shared_head(bbox_roi_extractor_->forward(feats, rois));
+}
+
+Variable StandardRoIHead::through_shared_head(const Variable& roi_feats) const {
+  return shared_head_ ? shared_head_->forward(roi_feats) : roi_feats;
+}
+
 // Valid as long as `feats`.
 HardnessByImage StandardRoIHead::hardness(const Variables& feats) const {
   return [this, &feats](int64_t image) {
     return [this, &feats, image](const Tensor& bboxes, const Tensor& labels) {
       const NoGradGuard no_grad;
-      const Variable roi_feats = bbox_roi_extractor_->forward(feats, rois_of_image(bboxes, image));
-      return bbox_head_->hardness(bbox_head_->forward(roi_feats).cls_score, labels);
+      const BBoxForward forward = bbox_forward(feats, rois_of_image(bboxes, image));
+      return bbox_head_->hardness(forward.predictions.cls_score, labels);
     };
   };
 }
@@ -59,7 +71,8 @@ HardnessByImage StandardRoIHead::hardness(const Variables& feats) const {
 // Features of the positives: cut anew, or the rows of the box features where the extractor is shared.
 Variable StandardRoIHead::positive_feats(const Variables& feats, const Variable& bbox_feats,
                                          const SamplingResults& sampled) const {
-  if (!share_roi_extractor()) return mask_roi_extractor_->forward(feats, positive_rois(sampled));
+  if (!share_roi_extractor())
+    return through_shared_head(mask_roi_extractor_->forward(feats, positive_rois(sampled)));
   std::vector<int64_t> rows;
   int64_t first = 0;
   for (const SamplingResult& image : sampled) {
@@ -72,8 +85,7 @@ Variable StandardRoIHead::positive_feats(const Variables& feats, const Variable&
 
 RoITestMixin::ScoredBoxes StandardRoIHead::score_boxes(const Context& context, Tensors proposals,
                                                        const std::vector<ImgMeta>&) const {
-  const Variable feats = bbox_roi_extractor_->forward(context.feats, bbox2roi(proposals));
-  const auto [cls_score, bbox_pred] = bbox_head_->forward(feats);
+  const auto [cls_score, bbox_pred] = bbox_forward(context.feats, bbox2roi(proposals)).predictions;
   const Tensors cls_scores = split_rows(cls_score.value(), proposals);
   const Tensors bbox_preds = split_rows(bbox_pred.value(), proposals);
   return {std::move(proposals), cls_scores, bbox_preds};
@@ -81,7 +93,7 @@ RoITestMixin::ScoredBoxes StandardRoIHead::score_boxes(const Context& context, T
 
 Tensor StandardRoIHead::mask_probabilities(const Context& context, const Tensor& rois,
                                            const Tensor& labels) const {
-  const Variable feats = mask_roi_extractor_->forward(context.feats, rois);
+  const Variable feats = through_shared_head(mask_roi_extractor_->forward(context.feats, rois));
   return mask_head_->probabilities(mask_head_->forward(feats), labels);
 }
 

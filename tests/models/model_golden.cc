@@ -108,12 +108,14 @@ Variable probe_loss(const Variables& outs) {
   Variable loss;
   for (size_t i = 0; i < outs.size(); ++i) {
     const Shape& s = outs[i].shape();
-    Tensor probe({s[0], s[3], s[1], s[2]}, DType::kF32);
+    const bool map = s.size() == 4;
+    Tensor probe(map ? Shape{s[0], s[3], s[1], s[2]} : s, DType::kF32);
     float* values = probe.mutable_data<float>();
     for (int64_t k = 0; k < probe.numel(); ++k) {
       values[k] = static_cast<float>(std::sin(0.37 * static_cast<double>(k) + 0.11 * static_cast<double>(i)));
     }
-    const Variable term = mean(outs[i] * Variable(nchw_to_nhwc(probe)));
+    const Tensor weights = map ? nchw_to_nhwc(probe) : probe;
+    const Variable term = mean(outs[i] * Variable(weights.to(outs[i].value().device())));
     loss = loss.defined() ? loss + term : term;
   }
   return loss;

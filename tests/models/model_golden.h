@@ -26,7 +26,7 @@ Batch golden_batch(const Golden& inputs);
 Batch first_image(const Batch& batch);
 
 // probe loss of the golden README: sum_i sum(out_i * sin(0.37 k + 0.11 i)) / numel(out_i), k the flat index
-// in (n, c, h, w).
+// in (n, c, h, w), or in whatever has no such map.
 Variable probe_loss(const Variables& outs);
 
 // Largest relative L2 error that the README allows for a tensor: what f32 rounding costs the reference itself
