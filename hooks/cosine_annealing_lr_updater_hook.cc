@@ -6,15 +6,8 @@ namespace {
 // Half a cosine from the initial rate to the floor. Keys: min_lr or min_lr_ratio.
 class CosineAnnealingLrUpdaterHook final : public LrUpdaterHook {
  public:
-  explicit CosineAnnealingLrUpdaterHook(const ConfigNode& cfg) : LrUpdaterHook(cfg), floor_(cfg, "min_lr") {}
-
- protected:
-  double regular_lr(double base_lr, double progress, double max_progress) const override {
-    return annealing_cos(base_lr, floor_(base_lr), progress / max_progress);
-  }
-
- private:
-  ScheduleFloor floor_;
+  explicit CosineAnnealingLrUpdaterHook(const ConfigNode& cfg)
+      : LrUpdaterHook(cfg, std::make_unique<AnnealingSchedule>(cfg, annealing_half_cosine, "min_lr")) {}
 };
 
 OSPREY_REGISTER_HOOK(CosineAnnealingLrUpdaterHook);

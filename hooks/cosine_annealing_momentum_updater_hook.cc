@@ -7,15 +7,8 @@ namespace {
 class CosineAnnealingMomentumUpdaterHook final : public MomentumUpdaterHook {
  public:
   explicit CosineAnnealingMomentumUpdaterHook(const ConfigNode& cfg)
-      : MomentumUpdaterHook(cfg), floor_(cfg, "min_momentum") {}
-
- protected:
-  double regular_momentum(double base_momentum, size_t, double progress, double max_progress) const override {
-    return annealing_cos(base_momentum, floor_(base_momentum), progress / max_progress);
-  }
-
- private:
-  ScheduleFloor floor_;
+      : MomentumUpdaterHook(
+            cfg, std::make_unique<AnnealingSchedule>(cfg, annealing_half_cosine, "min_momentum")) {}
 };
 
 OSPREY_REGISTER_HOOK(CosineAnnealingMomentumUpdaterHook);

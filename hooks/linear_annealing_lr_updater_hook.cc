@@ -6,15 +6,8 @@ namespace {
 // A straight line from the initial rate to the floor. Keys: min_lr or min_lr_ratio.
 class LinearAnnealingLrUpdaterHook final : public LrUpdaterHook {
  public:
-  explicit LinearAnnealingLrUpdaterHook(const ConfigNode& cfg) : LrUpdaterHook(cfg), floor_(cfg, "min_lr") {}
-
- protected:
-  double regular_lr(double base_lr, double progress, double max_progress) const override {
-    return base_lr + (floor_(base_lr) - base_lr) * progress / max_progress;
-  }
-
- private:
-  ScheduleFloor floor_;
+  explicit LinearAnnealingLrUpdaterHook(const ConfigNode& cfg)
+      : LrUpdaterHook(cfg, std::make_unique<AnnealingSchedule>(cfg, annealing_linear, "min_lr")) {}
 };
 
 OSPREY_REGISTER_HOOK(LinearAnnealingLrUpdaterHook);

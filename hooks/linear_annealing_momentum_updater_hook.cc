@@ -7,15 +7,8 @@ namespace {
 class LinearAnnealingMomentumUpdaterHook final : public MomentumUpdaterHook {
  public:
   explicit LinearAnnealingMomentumUpdaterHook(const ConfigNode& cfg)
-      : MomentumUpdaterHook(cfg), floor_(cfg, "min_momentum") {}
-
- protected:
-  double regular_momentum(double base_momentum, size_t, double progress, double max_progress) const override {
-    return annealing_linear(base_momentum, floor_(base_momentum), progress / max_progress);
+      : MomentumUpdaterHook(cfg, std::make_unique<AnnealingSchedule>(cfg, annealing_linear, "min_momentum")) {
   }
-
- private:
-  ScheduleFloor floor_;
 };
 
 OSPREY_REGISTER_HOOK(LinearAnnealingMomentumUpdaterHook);

@@ -8,9 +8,22 @@
 namespace osprey {
 
 LrUpdaterHook::LrUpdaterHook(const ConfigNode& cfg, bool by_epoch_default)
-    : by_epoch_(cfg.get("by_epoch", by_epoch_default)),
+    : LrUpdaterHook(cfg, nullptr, by_epoch_default) {}
+
+LrUpdaterHook::LrUpdaterHook(const ConfigNode& cfg, std::unique_ptr<Schedule> schedule, bool by_epoch_default)
+    : schedule_(std::move(schedule)),
+      by_epoch_(cfg.get("by_epoch", by_epoch_default)),
       warmup_(cfg, /*default_ratio=*/0.1),
       warmup_by_epoch_(cfg.get("warmup_by_epoch", false)) {}
+
+void LrUpdaterHook::before_run(Runner& runner) {
+  if (schedule_) schedule_->check(runner.max_iters());
+}
+
+double LrUpdaterHook::regular_lr(double base_lr, double progress, double max_progress) const {
+  OSPREY_REQUIRE(schedule_, name(), " has neither a schedule nor a regular_lr of its own");
+  return schedule_->at(base_lr, progress, max_progress);
+}
 
 void LrUpdaterHook::before_train_iter(Runner& runner) {
   const SchedulePoint point = schedule_point(runner);

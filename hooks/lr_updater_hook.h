@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/runner/hook.h"
@@ -16,6 +17,7 @@ namespace osprey {
 class LrUpdaterHook : public Hook {
  public:
   Priority priority() const override { return Priority::kVeryHigh; }
+  void before_run(Runner& runner) override;
   void before_train_iter(Runner& runner) override;
 
   double lr_at(double base_lr, const SchedulePoint& point) const;
@@ -24,11 +26,14 @@ class LrUpdaterHook : public Hook {
 
  protected:
   explicit LrUpdaterHook(const ConfigNode& cfg, bool by_epoch_default = true);
+  // For a policy that a schedule describes; the others override regular_lr.
+  LrUpdaterHook(const ConfigNode& cfg, std::unique_ptr<Schedule> schedule, bool by_epoch_default = true);
   // progress: epochs or iterations so far; max_progress: of the whole run.
-  virtual double regular_lr(double base_lr, double progress, double max_progress) const = 0;
+  virtual double regular_lr(double base_lr, double progress, double max_progress) const;
   bool by_epoch() const { return by_epoch_; }
 
  private:
+  std::unique_ptr<Schedule> schedule_;  // null where regular_lr is overridden
   bool by_epoch_;
   Warmup warmup_;
   bool warmup_by_epoch_;

@@ -6,7 +6,23 @@
 namespace osprey {
 
 MomentumUpdaterHook::MomentumUpdaterHook(const ConfigNode& cfg, bool by_epoch_default)
-    : by_epoch_(cfg.get("by_epoch", by_epoch_default)), warmup_(cfg, /*default_ratio=*/0.9) {}
+    : MomentumUpdaterHook(cfg, nullptr, by_epoch_default) {}
+
+MomentumUpdaterHook::MomentumUpdaterHook(const ConfigNode& cfg, std::unique_ptr<Schedule> schedule,
+                                         bool by_epoch_default)
+    : schedule_(std::move(schedule)),
+      by_epoch_(cfg.get("by_epoch", by_epoch_default)),
+      warmup_(cfg, /*default_ratio=*/0.9) {}
+
+void MomentumUpdaterHook::before_run(Runner& runner) {
+  if (schedule_) schedule_->check(runner.max_iters());
+}
+
+double MomentumUpdaterHook::regular_momentum(double base_momentum, size_t, double progress,
+                                             double max_progress) const {
+  OSPREY_REQUIRE(schedule_, name(), " has neither a schedule nor a regular_momentum of its own");
+  return schedule_->at(base_momentum, progress, max_progress);
+}
 
 void MomentumUpdaterHook::before_train_iter(Runner& runner) {
   const SchedulePoint point = schedule_point(runner);

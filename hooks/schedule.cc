@@ -9,11 +9,15 @@ double annealing_cos(double start, double end, double factor, double weight) {
   return end + 0.5 * weight * (start - end) * (std::cos(M_PI * factor) + 1);
 }
 
+double annealing_half_cosine(double start, double end, double factor) {
+  return annealing_cos(start, end, factor);
+}
+
 double annealing_linear(double start, double end, double factor) { return start + (end - start) * factor; }
 
 Annealing read_anneal_strategy(const ConfigNode& cfg) {
-  if (cfg.choice("anneal_strategy", "cos", {"cos", "linear"}) == "linear") return annealing_linear;
-  return [](double start, double end, double factor) { return annealing_cos(start, end, factor); };
+  const bool linear = cfg.choice("anneal_strategy", "cos", {"cos", "linear"}) == "linear";
+  return linear ? annealing_linear : annealing_half_cosine;
 }
 
 Warmup::Warmup(const ConfigNode& cfg, double default_ratio)
@@ -93,7 +97,8 @@ void require_by_iteration(const ConfigNode& cfg) {
   if (cfg.get("by_epoch", false)) cfg["by_epoch"].fail("must be false: a cycle is counted in iterations");
 }
 
-StepCount::StepCount(const ConfigNode& cfg) {
+StepSchedule::StepSchedule(const ConfigNode& cfg, double default_gamma, const std::string& floor_key)
+    : gamma_(cfg.get("gamma", default_gamma, positive())), floor_(cfg.get(floor_key, 0.0, non_negative())) {
   const ConfigNode step = cfg["step"];
   if (step.is_list()) {
     milestones_ = step.as<std::vector<int64_t>>(non_negative());
@@ -103,7 +108,11 @@ StepCount::StepCount(const ConfigNode& cfg) {
   }
 }
 
-double StepCount::passed(double progress) const {
+double StepSchedule::at(double base, double progress, double) const {
+  return std::max(base * std::pow(gamma_, steps_passed(progress)), floor_);
+}
+
+double StepSchedule::steps_passed(double progress) const {
   if (interval_ > 0) return std::floor(progress / static_cast<double>(interval_));
   return static_cast<double>(std::count_if(milestones_.begin(), milestones_.end(), [&](int64_t milestone) {
     return progress >= static_cast<double>(milestone);

@@ -18,6 +18,7 @@ struct SchedulePoint {
 
 // From `start` to `end`, factor in [0, 1]: along half a cosine (`weight` scales its height), or straight.
 double annealing_cos(double start, double end, double factor, double weight = 1);
+double annealing_half_cosine(double start, double end, double factor);
 double annealing_linear(double start, double end, double factor);
 
 // `anneal_strategy`: cos (default) or linear.
@@ -41,16 +42,66 @@ class Warmup {
   double ratio_;
 };
 
+// A value over a run, from what it starts with: what policies of learning rate and momentum have in common.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  // progress: epochs or iterations so far; max_progress: of the whole run.
+  virtual double at(double base, double progress, double max_progress) const = 0;
+  // Throws UserError when it does not fit a run of so many iterations.
+  virtual void check(int64_t /*max_iters*/) const {}
+};
+
+// The lowest value of a schedule, from exactly one of KEY (absolute) and KEY_ratio (of the base value).
+class ScheduleFloor {
+ public:
+  ScheduleFloor(const ConfigNode& cfg, const std::string& key);
+  double operator()(double base) const { return relative_ ? base * value_ : value_; }
+
+ private:
+  bool relative_;
+  double value_;
+};
+
+// base * gamma^k, k = the number of steps passed, but not below the floor. Keys: step (an interval, or
+// ascending milestones), gamma, and `floor_key` (none).
+class StepSchedule final : public Schedule {
+ public:
+  StepSchedule(const ConfigNode& cfg, double default_gamma, const std::string& floor_key);
+  double at(double base, double progress, double) const override;
+
+ private:
+  double steps_passed(double progress) const;
+
+  int64_t interval_ = 0;  // 0: milestones
+  std::vector<int64_t> milestones_;
+  double gamma_, floor_;
+};
+
+// From the base value to the floor, straight or along half a cosine. Keys: `floor_key` or `floor_key`_ratio.
+class AnnealingSchedule final : public Schedule {
+ public:
+  AnnealingSchedule(const ConfigNode& cfg, Annealing anneal, const std::string& floor_key)
+      : anneal_(anneal), floor_(cfg, floor_key) {}
+  double at(double base, double progress, double max_progress) const override {
+    return anneal_(base, floor_(base), progress / max_progress);
+  }
+
+ private:
+  Annealing anneal_;
+  ScheduleFloor floor_;
+};
+
 // Up and down `cyclic_times` times (Smith, "Cyclical Learning Rates", 2017): from the base value to
 // target_ratio[0] times it in the first step_ratio_up of a cycle, then to target_ratio[1] times it. Cycle k
 // has gamma^k of the height. Keys: target_ratio, cyclic_times (1), step_ratio_up (0.4), anneal_strategy
 // (cos), gamma (1), by_epoch (false only).
-class CyclicSchedule {
+class CyclicSchedule final : public Schedule {
  public:
   CyclicSchedule(const ConfigNode& cfg, double default_up, double default_down);
-  double at(double base, double iter, double max_iters) const;
-  // Throws UserError when a run of so many iterations has no room for the cycles.
-  void check(int64_t max_iters) const;
+  double at(double base, double iter, double max_iters) const override;
+  // A run may have no room for the cycles.
+  void check(int64_t max_iters) const override;
 
  private:
   ConfigNode cfg_;
@@ -78,27 +129,5 @@ std::vector<double> number_per_group(const ConfigNode& node, size_t groups);
 
 // by_epoch must be false (or absent): a cycle is counted in iterations.
 void require_by_iteration(const ConfigNode& cfg);
-
-// The number of milestones passed. Key: step, an interval (> 0) or ascending milestones.
-class StepCount {
- public:
-  explicit StepCount(const ConfigNode& cfg);
-  double passed(double progress) const;
-
- private:
-  int64_t interval_ = 0;
-  std::vector<int64_t> milestones_;
-};
-
-// The lowest value of a schedule, from exactly one of KEY (absolute) and KEY_ratio (of the base value).
-class ScheduleFloor {
- public:
-  ScheduleFloor(const ConfigNode& cfg, const std::string& key);
-  double operator()(double base) const { return relative_ ? base * value_ : value_; }
-
- private:
-  bool relative_;
-  double value_;
-};
 
 }  // namespace osprey
