@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "core/base/logging.h"
-#include "core/evaluation/coco_metrics.h"
 #include "core/runner/hook_state.h"
 #include "core/runner/inference.h"
 
@@ -36,6 +35,10 @@ EvalOptions read_eval_options(const ConfigNode& cfg) {
   options.classwise = cfg.get("classwise", options.classwise);
   options.proposal_nums = cfg.get("proposal_nums", options.proposal_nums, positive());
   options.iou_thrs = cfg.get("iou_thrs", options.iou_thrs, between(0, 1));
+  const ConfigNode iou_thr = cfg.find("iou_thr");
+  if (!iou_thr.is_null())
+    options.iou_thr = iou_thr.is_list() ? iou_thr.as<std::vector<double>>(between(0, 1))
+                                        : std::vector{iou_thr.as<double>(between(0, 1))};
   options.metric_items = names(cfg, "metric_items", options.metric_items);
   options.jsonfile_prefix = cfg.get("jsonfile_prefix", "");
   return options;
@@ -54,7 +57,7 @@ EvalHook::EvalHook(const ConfigNode& cfg, std::shared_ptr<const Dataset> dataset
       out_dir_(cfg.get("out_dir", "")) {
   if (!cfg.find("start").is_null()) start_ = cfg.get("start", int64_t{0}, non_negative());
   if (!cfg.find("rule").is_null()) rule_ = cfg.choice("rule", "greater", {"greater", "less"});
-  check_coco_options(options_);  // now, not after the first epoch
+  dataset_->check_options(options_);  // now, not after the first epoch
   if (!save_best_.empty() && save_best_ != "auto") greater_is_better(save_best_);
 }
 

@@ -14,8 +14,8 @@ namespace osprey {
 // weights as best_<key>_epoch_<n>.safetensors. A score of 0.0 is a score; one that is not finite never is
 // the best, and neither are non-finite weights.
 // Keys: interval (1), start (none), by_epoch (true), metric (bbox), classwise, proposal_nums, iou_thrs,
-// jsonfile_prefix; save_best (none; 'auto': the first metric), rule ('greater' | 'less'; by the key's name),
-// greater_keys, less_keys, out_dir.
+// iou_thr, jsonfile_prefix; save_best (none; 'auto': the first metric), rule ('greater' | 'less'; by the
+// key's name), greater_keys, less_keys, out_dir.
 class EvalHook final : public Hook {
  public:
   EvalHook(const ConfigNode& cfg, std::shared_ptr<const Dataset> dataset, int workers);

@@ -9,6 +9,7 @@
 #include "core/data/class_names.h"
 #include "core/data/coco_annotation_filter.h"
 #include "core/data/coco_classes.h"
+#include "core/data/data_paths.h"
 
 namespace osprey {
 namespace {
@@ -17,32 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMinSide = 32;         // pixels, mmdetection's _filter_imgs
 constexpr size_t kReportedInvalid = 10;  // annotations listed one by one
-
-// The override that moves a path: data_root where the path is made from it, else the path's own key.
-std::string where_data_is(const ConfigNode& cfg, const char* key) {
-  std::string override_ = cfg[key].path() + "=PATH";
-  const std::string path = cfg.get<std::string>(key);
-  if (!cfg.get("data_root", "").empty() && !fs::path(path).is_absolute())
-    override_ = cfg["data_root"].path() + "=DIR";
-  for (const ConfigSource& source : cfg[key].references()) {
-    if (source.text == "data_root" || ends_with(source.text, ".data_root")) override_ = source.text + "=DIR";
-  }
-  return "; put the data set there, or say where it is: --cfg-options " + override_;
-}
-
-// Relative paths are below data_root.
-std::string below_data_root(const ConfigNode& cfg, const std::string& path) {
-  const std::string data_root = cfg.get("data_root", "");
-  if (data_root.empty() || path.empty() || fs::path(path).is_absolute()) return path;
-  return (fs::path(data_root) / path).string();
-}
-
-std::string find_ann_file(const ConfigNode& cfg) {
-  const std::string path = below_data_root(cfg, cfg.get<std::string>("ann_file"));
-  if (!fs::is_regular_file(path))
-    cfg["ann_file"].fail(str_cat("there is no file '", path, "'", where_data_is(cfg, "ann_file")));
-  return path;
-}
 
 std::vector<std::string> names_of(const std::vector<CocoCategory>& categories) {
   std::vector<std::string> names;

@@ -7,6 +7,7 @@
 #include "core/data/coco_evaluation.h"
 #include "core/data/coco_file.h"
 #include "core/data/custom_dataset.h"
+#include "core/evaluation/coco_metrics.h"
 
 namespace osprey {
 
@@ -28,6 +29,7 @@ class CocoDataset final : public CustomDataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   int group(int64_t index) const override { return image(index).w > image(index).h ? 1 : 0; }
   std::vector<int64_t> labels(int64_t index) const override;
+  void check_options(const EvalOptions& options) const override { check_coco_options(options); }
   EvalReport evaluate(const std::vector<DetectionResult>& results, const EvalOptions& options) const override;
   void format_results(const std::vector<DetectionResult>& results, const std::string& prefix) const override;
 

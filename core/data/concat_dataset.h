@@ -24,6 +24,7 @@ class ConcatDataset final : public Dataset {
   std::vector<Sample> get(int64_t index, CounterRng& rng) const override;
   int group(int64_t index) const override;
   std::vector<int64_t> labels(int64_t index) const override;
+  void check_options(const EvalOptions& options) const override { datasets_.front()->check_options(options); }
   EvalReport evaluate(const std::vector<DetectionResult>& results, const EvalOptions& options) const override;
   void format_results(const std::vector<DetectionResult>& results, const std::string& prefix) const override;
 

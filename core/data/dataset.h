@@ -30,6 +30,8 @@ class Dataset {
   virtual int group(int64_t index) const = 0;
   // The classes that occur in an image, in ascending order; for ClassBalancedDataset.
   virtual std::vector<int64_t> labels(int64_t index) const = 0;
+  // Throws UserError for options that evaluate() would not take: before an inference of hours.
+  virtual void check_options(const EvalOptions&) const {}
   // results[i] belongs to image i, 0 <= i < size().
   virtual EvalReport evaluate(const std::vector<DetectionResult>& results,
                               const EvalOptions& options) const = 0;

@@ -149,6 +149,8 @@ void check_coco_options(const EvalOptions& options) {
     throw UserError(str_cat("evaluation: metric '", metric, "' is not supported; allowed: ", join(kMetrics),
                             meant.empty() ? "" : str_cat(". Did you mean '", meant, "'?")));
   }
+  if (!options.iou_thr.empty())
+    throw UserError("evaluation: iou_thr is an option of VOC's mAP; COCO's thresholds are iou_thrs");
   for (const std::string& item : options.metric_items) item_index(item);
   const std::vector<int64_t>& nums = options.proposal_nums;
   if (nums.size() != 3 || !std::is_sorted(nums.begin(), nums.end()) || nums.front() < 1) {

@@ -16,11 +16,12 @@ struct EvalReport {
 
 // Options of Dataset.evaluate, from `evaluation:` or --eval / --eval-options.
 struct EvalOptions {
-  std::vector<std::string> metrics = {"bbox"};  // bbox, segm, proposal, proposal_fast
+  std::vector<std::string> metrics = {"bbox"};  // bbox, segm, proposal, proposal_fast; mAP of VOC
   bool classwise = false;
   std::vector<int64_t> proposal_nums = {100, 300, 1000};
   std::vector<double> iou_thrs;           // empty: 0.50:0.05:0.95
   std::vector<std::string> metric_items;  // empty: those that mmdetection reports, e.g. mAP, mAP_50, AR@100
+  std::vector<double> iou_thr;            // of mAP; empty: 0.5
   std::string jsonfile_prefix;            // also write results there when not empty
 };
 

@@ -11,10 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The least that CocoDataset accepts as `data_root`: one image with one box in each split, no pixels.
-class TinyCoco {
+// The least that CocoDataset and VOCDataset accept as `data_root`: one image with one box in each split, no
+// pixels.
+class TinyData {
  public:
-  TinyCoco() : root_(fs::path(::testing::TempDir()) / "osprey_tiny_coco") {
+  TinyData() : root_(fs::path(::testing::TempDir()) / "osprey_tiny_coco") {
     for (const char* split : {"train2017", "val2017"}) {
       fs::create_directories(root_ / split);
       fs::create_directories(root_ / "stuffthingmaps" / split);
@@ -25,8 +26,18 @@ class TinyCoco {
           << R"("iscrowd": 0, "segmentation": [[10, 10, 60, 10, 60, 60, 10, 60]]}],)"
           << R"("categories": [{"id": 1, "name": "person"}]})";
     }
+    for (const char* year : {"VOC2007", "VOC2012"}) {
+      fs::create_directories(root_ / year / "ImageSets/Main");
+      fs::create_directories(root_ / year / "Annotations");
+      for (const char* split : {"trainval", "test"})
+        std::ofstream(root_ / year / "ImageSets/Main" / (std::string(split) + ".txt")) << "1\n";
+      std::ofstream(root_ / year / "Annotations/1.xml")
+          << "<annotation><size><width>640</width><height>480</height></size><object><name>dog</"
+             "name><bndbox><xmin>1</xmin>"
+          << "<ymin>1</ymin><xmax>50</xmax><ymax>50</ymax></bndbox></object></annotation>";
+    }
   }
-  ~TinyCoco() { fs::remove_all(root_); }
+  ~TinyData() { fs::remove_all(root_); }
   std::string root() const { return root_.string(); }
 
  private:
@@ -37,10 +48,10 @@ class ConfigData : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ConfigData, BuildsAndEveryKeyIsRead) {
   set_log_level("ERROR");  // it has one class of 80, which is worth a warning
-  const TinyCoco coco;
+  const TinyData tiny;
   const bool on_disk = load_config(GetParam()).has("data_root");
   const ConfigNode cfg =
-      load_config(GetParam(), on_disk ? std::vector<std::string>{"data_root=" + coco.root()}
+      load_config(GetParam(), on_disk ? std::vector<std::string>{"data_root=" + tiny.root()}
                                       : std::vector<std::string>{});
   const ConfigNode data = cfg["data"];
   read_loader_options(data);

@@ -11,7 +11,10 @@ namespace {
 
 std::vector<std::string> configs_with_images() {
   std::vector<std::string> files = shipped_configs();
-  std::erase_if(files, [](const std::string& file) { return !load_config(file).has("data_root"); });
+  std::erase_if(files, [](const std::string& file) {
+    const ConfigNode cfg = load_config(file);
+    return !cfg.has("data_root") || cfg.get("dataset_type", "") != "CocoDataset";
+  });
   return files;
 }
 

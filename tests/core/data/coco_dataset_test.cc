@@ -255,7 +255,7 @@ TEST_F(CocoDatasetTest, ConcatenatesRepeatsAndBalances) {
 TEST_F(CocoDatasetTest, RegistryHasTheFullList) {
   EXPECT_EQ(Registry<Dataset>::instance().names(),
             (std::vector<std::string>{"ClassBalancedDataset", "CocoDataset", "ConcatDataset", "RepeatDataset",
-                                      "ShapesDataset"}));
+                                      "ShapesDataset", "VOCDataset"}));
 }
 
 }  // namespace

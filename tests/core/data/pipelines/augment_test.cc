@@ -3,6 +3,7 @@
 // are random.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -321,6 +322,43 @@ TEST(FilterAnnotations, DropsWhatIsSmall) {
     EXPECT_EQ(filter->apply(none, rng), !keep_empty);
     EXPECT_TRUE(none.gt_masks.empty());
   }
+}
+
+// STORY 28: an object that shrinks below a pixel keeps a positive size, so that its logarithm is finite, or
+// goes.
+TEST(Resize, ATenthOfAPixelIsStillABox) {
+  Sample sample = sample_of(image_of(200, 100));
+  sample.gt_bboxes = {{10, 10, 11, 11}, {199.6F, 10, 220, 30}};
+  sample.gt_labels = {1, 2};
+  run_transform("{type: Resize, img_scale: [20, 10]}", sample);
+  for (const BBox& box : sample.gt_bboxes) {
+    EXPECT_TRUE(std::isfinite(std::log(box[2] - box[0])));
+    EXPECT_TRUE(std::isfinite(std::log(box[3] - box[1])));
+  }
+  EXPECT_EQ(sample.gt_labels.size(), sample.gt_bboxes.size());
+}
+
+// STORY 33: thousands of masks of a large image stay outlines or run lengths until they are cropped.
+TEST(LoadAnnotations, ManyLargeMasksNeverBecomePixels) {
+  auto source = std::make_shared<SampleSource>();
+  source->filename = "rendered";
+  for (int i = 0; i < 3000; ++i) {
+    const double x = i % 700, y = i % 600;
+    source->masks.push_back(from_polygons({{x, y, x + 90, y + 5, x + 60, y + 90}}, 800, 800));
+    source->bboxes.push_back({0, 0, 10, 10});
+    source->labels.push_back(0);
+    source->ann_ids.push_back(i);
+  }
+  Sample sample = sample_of(image_of(800, 800));
+  sample.source = source;
+  run_transform("{type: LoadAnnotations, with_mask: true}", sample);
+  run_transform("{type: Resize, img_scale: [1600, 1600]}", sample);
+  run_transform("{type: RandomFlip, flip_ratio: 1.0}", sample);
+  size_t numbers = 0;
+  for (const InstanceMask& mask : sample.gt_masks) numbers += mask.rle.counts.size();
+  ASSERT_EQ(sample.gt_masks.size(), 3000u);
+  EXPECT_GT(numbers, 3000u);
+  EXPECT_LT(numbers * sizeof(uint32_t), 3000u * 1600 * 1600 / 1000);  // a thousandth of the pixels
 }
 
 }  // namespace
