@@ -1,9 +1,6 @@
 // Tests a trained detector: runs it over data.test, evaluates, writes and draws what it found.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "core/amp/precision_config.h"
@@ -15,7 +12,6 @@
 #include "core/data/sample.h"
 #include "core/detection/detector.h"
 #include "core/detection/num_classes.h"
-#include "core/evaluation/coco_metrics.h"
 #include "core/runner/checkpoint.h"
 #include "core/runner/inference.h"
 #include "core/runner/load_weights.h"
@@ -25,7 +21,7 @@
 #include "tools/detector_config.h"
 #include "tools/device_choice.h"
 #include "tools/draw_detections.h"
-#include "tools/plugins/plugins.h"
+#include "tools/evaluation_flags.h"
 #include "tools/results_file.h"
 
 namespace osprey {
@@ -37,13 +33,10 @@ using Results = std::vector<DetectionResult>;
 struct Arguments {
   std::string config, checkpoint, out, show_dir, ignored;
   DeviceFlags device;
-  std::vector<std::string> eval, eval_options, cfg_options;
+  EvaluationFlags evaluation;
   bool format_only = false, show = false;
   double show_score_thr = 0.3;
 };
-
-const std::vector<std::string> kEvalOptions = {"classwise", "proposal_nums", "iou_thrs", "metric_items",
-                                               "jsonfile_prefix"};
 
 void add_options(CLI::App& app, Arguments& args) {
   app.add_option("config,--config", args.config, "YAML config file")->required();
@@ -51,13 +44,11 @@ void add_options(CLI::App& app, Arguments& args) {
                  ".safetensors or .pth file of weights, or its URL")
       ->required();
   app.add_option("--out", args.out, "write the results to this .json file");
-  app.add_option("--eval", args.eval, "metrics: bbox, segm, proposal, proposal_fast");
-  app.add_option("--eval-options,--options", args.eval_options, "KEY=VALUE ...: " + join(kEvalOptions));
   app.add_flag("--format-only", args.format_only, "write COCO json for a test server instead of evaluating");
   app.add_option("--show-dir", args.show_dir, "draw the detections into images in this folder");
   app.add_option("--show-score-thr", args.show_score_thr, "least score of a drawn detection")
       ->capture_default_str();
-  app.add_option("--cfg-options", args.cfg_options, "KEY=VALUE ...: changes to the config");
+  add_evaluation_flags(app, args.evaluation);
   add_device_flags(app, args.device);
   app.add_flag("--show", args.show, "an error: no window is ever opened, --show-dir draws into files");
   app.add_flag("--gpu-collect")
@@ -67,29 +58,14 @@ void add_options(CLI::App& app, Arguments& args) {
 
 void check(const Arguments& args) {
   if (args.show) throw UserError("--show: no window is ever opened; --show-dir DIR draws into files");
-  if (args.out.empty() && args.eval.empty() && !args.format_only && args.show_dir.empty()) {
+  if (args.out.empty() && args.evaluation.eval.empty() && !args.format_only && args.show_dir.empty()) {
     throw UserError("nothing to do: give at least one of --out, --eval, --format-only, --show-dir");
   }
-  if (!args.eval.empty() && args.format_only) throw UserError("--eval and --format-only exclude each other");
+  if (!args.evaluation.eval.empty() && args.format_only)
+    throw UserError("--eval and --format-only exclude each other");
   if (!args.out.empty() && !ends_with(args.out, ".json")) {
     throw UserError(str_cat("--out ", args.out, ": results are written as JSON, the name must end in .json"));
   }
-  for (const std::string& option : args.eval_options) {
-    const std::string key = option.substr(0, option.find('='));
-    if (std::find(kEvalOptions.begin(), kEvalOptions.end(), key) != kEvalOptions.end()) continue;
-    const std::string meant = nearest_match(key, kEvalOptions);
-    throw UserError(str_cat("--eval-options ", option, ": unknown key '", key,
-                            "'; allowed: ", join(kEvalOptions),
-                            meant.empty() ? "" : str_cat(". Did you mean '", meant, "'?")));
-  }
-}
-
-// The config with the command line's wishes for the evaluation merged into `evaluation`.
-ConfigNode load(const Arguments& args) {
-  std::vector<std::string> overrides = args.cfg_options;
-  for (const std::string& option : args.eval_options) overrides.push_back("evaluation." + option);
-  if (!args.eval.empty()) overrides.push_back(str_cat("evaluation.metric=[", join(args.eval, ","), "]"));
-  return load_plugins(load_config(args.config, overrides));
 }
 
 void warn_of_other_classes(const std::string& path, const Dataset& dataset) {
@@ -136,14 +112,6 @@ void show(const Dataset& dataset, const Results& results, const std::string& fol
   log_info(str_cat("drew ", results.size(), " images into ", folder));
 }
 
-// The table for people, one line of JSON for programs.
-void print_report(const EvalReport& report) {
-  nlohmann::ordered_json json;
-  for (const auto& [name, value] : report.metrics) json[name] = value;
-  for (const auto& [name, text] : report.texts) json[name] = text;
-  std::cout << report.table << "\n" << json.dump() << std::endl;
-}
-
 // What else the config holds belongs to training.
 void require_test_keys_read(const ConfigNode& root) {
   for (const std::string& key : root.keys()) {
@@ -160,12 +128,12 @@ void require_test_keys_read(const ConfigNode& root) {
 
 void run(const Arguments& args) {
   check(args);
-  const ConfigNode root = load(args);
+  const ConfigNode root = load_config_to_evaluate(args.config, args.evaluation);
   set_log_level(root.get("log_level", "INFO"));
   const Device device = choose_device(args.device);
   const EvalOptions options = read_eval_options(root.find("evaluation"));
-  if (!args.eval.empty()) check_coco_options(options);
   const std::shared_ptr<const Dataset> dataset = build_test_dataset(root["data"]["test"]);
+  if (!args.evaluation.eval.empty()) dataset->check_options(options);
   const std::unique_ptr<Detector> model = load_detector(root, *dataset, resolve_checkpoint(args.checkpoint));
   require_test_keys_read(root);
   model->to(device);
@@ -177,7 +145,7 @@ void run(const Arguments& args) {
   if (args.format_only) {
     dataset->format_results(results, options.jsonfile_prefix.empty() ? "results" : options.jsonfile_prefix);
   }
-  if (!args.eval.empty()) print_report(dataset->evaluate(results, options));
+  if (!args.evaluation.eval.empty()) print_report(dataset->evaluate(results, options));
 }
 
 }  // namespace

@@ -76,6 +76,40 @@ TEST_F(TestToolTest, EvaluatesWritesAndDraws) {
   EXPECT_TRUE(fs::exists(folder() / "coco.segm.json"));
 }
 
+// The numbers of tools/test, from its results alone.
+TEST_F(TestToolTest, EvalMetricReadsWhatWasWritten) {
+  const std::string out = folder() / "kept.json";
+  const auto metrics_in = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    return outcome.output.substr(outcome.output.find("{\"bbox_mAP\":"));
+  };
+  const std::string tested = metrics_in(run(valid() + "--eval bbox segm --out " + out));
+  const auto eval_metric = [](const std::string& arguments) {
+    return testing::run_tool("eval_metric", arguments);
+  };
+  EXPECT_EQ(metrics_in(eval_metric(config() + " " + out + " --eval bbox segm")), tested);
+  EXPECT_EQ(eval_metric(config() + " " + out).output, "give exactly one of --eval and --format-only\n");
+  const Outcome other =
+      eval_metric(config() + " " + out + " --eval bbox --cfg-options data.test.num_images=2");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.output.find("holds the results of 3 images, data.test has 2"), std::string::npos)
+      << other.output;
+}
+
+// By hand: of this model the stem alone, a 7x7 convolution of 3 to 8 channels at half the size.
+TEST_F(TestToolTest, GetFlopsCountsMultiplyAdds) {
+  const Outcome outcome = testing::run_tool("get_flops", config() + " --shape 64 128");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("Input shape: (3, 64, 128)\nFlops: "), std::string::npos) << outcome.output;
+  const double flops = std::stod(outcome.output.substr(outcome.output.find("Flops: ") + 7));
+  EXPECT_GT(flops, 7 * 7 * 3 * 8 * 32 * 64 / 1e9);
+  std::unique_ptr<Detector> model = build<Detector>(load_config(config())["model"]);
+  int64_t params = 0;
+  for (const auto& [name, parameter] : model->named_parameters()) params += parameter->variable.numel();
+  const double printed = std::stod(outcome.output.substr(outcome.output.find("Params: ") + 8));
+  EXPECT_NEAR(printed, static_cast<double>(params) / 1e6, 0.006);
+}
+
 TEST_F(TestToolTest, FormatOnlyWritesCocoJson) {
   const std::string prefix = folder() / "server";
   const Outcome outcome = run(valid() + "--format-only --eval-options jsonfile_prefix=" + prefix);
