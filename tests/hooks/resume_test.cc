@@ -5,6 +5,7 @@
 
 #include "core/io/pth.h"
 #include "core/runner/checkpoint.h"
+#include "core/runner/resume_report.h"
 #include "tests/hooks/fake_training.h"
 
 namespace osprey {
@@ -128,6 +129,16 @@ TEST(Resume, EditedConfigWinsAndIsReported) {
       << log;
   EXPECT_EQ(first_lr, 0.02);
   EXPECT_EQ(second.runner().step_hook().loss_scale(), 64);
+}
+
+// STORY 25: another batch size is as good as another learning rate.
+TEST(Resume, AnotherBatchSizeIsReported) {
+  const auto differences =
+      resume_differences(parse_config("{data: {samples_per_gpu: 4}, optimizer: {lr: 0.02}}"),
+                         "{data: {samples_per_gpu: 2, workers_per_gpu: 1}, optimizer: {lr: 0.02}}");
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].key, "data.samples_per_gpu");
+  EXPECT_EQ(differences[0].config + " " + differences[0].checkpoint, "4 2");
 }
 
 TEST(Resume, RefusesAnotherModel) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +21,27 @@ std::vector<std::string> loss_names(const std::string& file) {
   std::vector<std::string> names;
   for (const auto& item : json["losses"].items()) names.push_back(item.key());
   return names;
+}
+
+// Both have the same rows, in whatever order, but for 1e-4 of the largest number.
+void expect_same_rows(const Tensor& actual, const Tensor& expected) {
+  ASSERT_EQ(actual.shape(), expected.shape());
+  const std::vector<double> a = actual.to(kCPU).to_doubles(), b = expected.to_doubles();
+  const int64_t rows = expected.dim(0), columns = expected.dim(1);
+  double largest = 0;
+  for (const double value : b) largest = std::max(largest, std::abs(value));
+  std::vector<bool> taken(static_cast<size_t>(rows), false);
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t partner = -1;
+    for (int64_t j = 0; j < rows && partner < 0; ++j) {
+      double worst = 0;
+      for (int64_t c = 0; c < columns; ++c)
+        worst = std::max(worst, std::abs(a[j * columns + c] - b[i * columns + c]));
+      if (!taken[j] && worst <= 1e-4 * largest) partner = j;
+    }
+    ASSERT_GE(partner, 0) << "no row like the reference's " << i;
+    taken[partner] = true;
+  }
 }
 
 // Every case on every device of the build.
@@ -55,6 +78,19 @@ class DetectorGolden : public ::testing::TestWithParam<std::tuple<std::string, D
     const Tensor& expected = train_.tensor("mid/" + name);
     const Tensor actual = nhwc_to_nchw(map.value().to(kCPU)).reshape({-1}).slice(0, expected.numel());
     EXPECT_LE(relative_l2(actual, expected.reshape({-1})), 2e-5) << name;
+  }
+
+  // Of convolutions and linear layers in one training step.
+  std::map<std::string, Tensors> outputs_by_layer() {
+    std::map<std::string, Tensors> outputs;
+    set_op_observer([&](const OpEvent& event) {
+      const std::string op = event.op;
+      if (!event.backward && (op == "conv2d" || op == "linear"))
+        outputs[event.module_path].push_back(event.value);
+    });
+    detector_->forward_train(batch_);
+    set_op_observer(nullptr);
+    return outputs;
   }
 
   Golden train_, test_;
@@ -109,6 +145,28 @@ TEST_P(DetectorGolden, IntermediatesMatchTheReference) {
       expect_mid("sem.pred", outputs.mask_pred);
       expect_mid("sem.feat", outputs.semantic_feat);
     }
+  }
+}
+
+// What single layers give in a training step, by their path. RoIs are compared as a set: their order follows
+// that of proposals whose scores may tie.
+TEST_P(DetectorGolden, LayersOfTheHeadsMatchTheReference) {
+  detector_->train();
+  const std::map<std::string, Tensors> outputs = outputs_by_layer();
+  for (const auto& [path, name] : std::map<std::string, std::string>{{"rpn_head.rpn_cls", "rpn.cls"},
+                                                                     {"rpn_head.rpn_reg", "rpn.reg"},
+                                                                     {"bbox_head.retina_cls", "cls"},
+                                                                     {"bbox_head.retina_reg", "reg"}}) {
+    for (size_t l = 0; train_.has(str_cat("mid/", name, ".", l)); ++l)
+      expect_mid(str_cat(name, ".", l), Variable(outputs.at(path).at(l)));
+  }
+  for (size_t stage = 0; train_.has(str_cat("mid/s", stage, ".cls_score")); ++stage) {
+    const std::string alone = "roi_head.bbox_head",
+                      head = outputs.count(alone + ".fc_cls") ? alone : str_cat(alone, ".", stage);
+    expect_same_rows(outputs.at(head + ".fc_cls").at(0),
+                     train_.tensor(str_cat("mid/s", stage, ".cls_score")));
+    expect_same_rows(outputs.at(head + ".fc_reg").at(0),
+                     train_.tensor(str_cat("mid/s", stage, ".bbox_pred")));
   }
 }
 

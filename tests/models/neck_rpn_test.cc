@@ -128,6 +128,21 @@ TEST_P(RPNGolden, LossesAndGradientsMatchTheReference) {
   expect_golden_gradients(*head_, golden_, tolerances, 1e-5);
 }
 
+TEST_P(RPNGolden, MapsMatchTheReference) {
+  std::map<std::string, Tensors> maps;  // by layer
+  set_op_observer([&](const OpEvent& event) {
+    if (!event.backward && std::string(event.op) == "conv2d") maps[event.module_path].push_back(event.value);
+  });
+  head_->forward_train(feats_, batch_);
+  set_op_observer(nullptr);
+  for (size_t l = 0; l < feats_.size(); ++l) {
+    for (const char* what : {"cls", "reg"}) {
+      const Tensor map = nhwc_to_nchw(maps.at(str_cat("rpn_head.rpn_", what)).at(l));
+      EXPECT_LE(relative_l2(map, golden_.tensor(str_cat(what, "/", l))), 1e-5) << what << " " << l;
+    }
+  }
+}
+
 TEST_P(RPNGolden, AnchorsAndTargetsMatchTheReference) {
   const ConfigNode root = load_config(Golden::find_file("neck_rpn/" + GetParam() + ".yaml"));
   const AnchorGenerator generator(root["rpn_head"]["anchor_generator"]);

@@ -102,22 +102,7 @@ TEST_P(SingleStageEdge, AnImageAndItsCopyGiveTheImagesDetections) {
 }
 
 TEST_P(SingleStageEdge, FlippedResultsAreFlippedBack) {
-  const auto detector = make_for_testing();
-  Batch batch = first_image(make_batch());
-  ImgMeta& meta = batch.img_metas[0];  // no padding, which mirroring would move to the left
-  meta.img_shape = meta.pad_shape = meta.ori_shape = {128, 160};
-  meta.scale_factor = {1, 1, 1, 1};
-  const DetectionResult direct = detector->aug_test({mirrored(batch)}, true).at(0);
-  Batch unflipped = mirrored(batch);
-  unflipped.img_metas[0].flip = false;
-  const DetectionResult seen = detector->aug_test({unflipped}, true).at(0);
-  ASSERT_EQ(direct.bboxes.dim(0), seen.bboxes.dim(0));
-  for (int64_t i = 0; i < seen.bboxes.dim(0); ++i) {
-    const float *a = direct.bboxes.data<float>() + i * 4, *b = seen.bboxes.data<float>() + i * 4;
-    EXPECT_NEAR(a[0], 160 - b[2], 1e-3);
-    EXPECT_NEAR(a[2], 160 - b[0], 1e-3);
-    EXPECT_NEAR(a[1], b[1], 1e-3);
-  }
+  expect_flipped_results_to_be_flipped_back(*make_for_testing());
 }
 
 TEST_P(SingleStageEdge, LimitsOfTheTestConfigHold) {

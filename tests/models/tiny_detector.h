@@ -19,6 +19,10 @@ void remove_objects(Batch& batch, size_t image);
 // Images mirrored, and marked as flipped; the ground truth stays.
 Batch mirrored(const Batch& batch);
 
+// Tests on a mirrored image that is marked as such: boxes and masks are those of the same image unmarked,
+// mirrored back.
+void expect_flipped_results_to_be_flipped_back(Detector& detector);
+
 std::vector<std::string> names_of(const LossDict& losses);
 double total_of(const LossDict& losses);
 // Also runs backward: every parameter that wants a gradient must get one.
