@@ -11,6 +11,7 @@
 namespace osprey {
 namespace {
 
+const std::string kObject = "/annotation/object";
 constexpr std::array<const char*, 4> kCorners = {"xmin", "ymin", "xmax", "ymax"};
 
 // Follows the elements and keeps the text of those that count.
@@ -25,7 +26,7 @@ class Reader {
   void start(const std::string& element) {
     path_ += "/" + element;
     text_.clear();
-    if (path_ != "/annotation/object") return;
+    if (path_ != kObject) return;
     annotation_.objects.emplace_back();
     corners_ = 0;
   }
@@ -33,7 +34,8 @@ class Reader {
   void end() {
     if (path_ == "/annotation/size/width") annotation_.w = static_cast<int64_t>(number());
     if (path_ == "/annotation/size/height") annotation_.h = static_cast<int64_t>(number());
-    if (starts_with(path_, "/annotation/object")) end_of_object_part(path_.substr(18));
+    if (path_ == kObject || starts_with(path_, kObject + "/"))
+      end_of_object_part(path_.substr(kObject.size()));
     path_.resize(path_.rfind('/'));
     text_.clear();
   }

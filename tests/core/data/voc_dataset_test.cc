@@ -21,7 +21,7 @@ std::string corners(const std::string& xmin, const std::string& ymin, const std:
 }
 std::string xml(const std::string& objects,
                 const std::string& size = "<width>64</width><height>48</height>") {
-  return "<annotation>\n<size>" + size + "</size>\n" + objects + "\n</annotation>\n";
+  return "<annotation>\n<size>" + size + "</size>\n" + objects + "\n<objects/></annotation>\n";
 }
 
 class VOCDatasetTest : public ::testing::Test {
