@@ -43,15 +43,17 @@ void run(const std::string& config, const std::vector<std::string>& overrides, s
   model->init_weights(/*seed=*/0);
   model->train(false);
   int64_t params = 0;
-  for (const auto& [name, parameter] : model->named_parameters()) params += parameter->variable.numel();
+  for (const auto& [name, parameter] : model->named_parameters())
+    params += parameter->requires_grad() ? parameter->variable.numel() : 0;
   model->simple_test(black_image(shape), /*rescale=*/false);
   const std::string rule(30, '=');
   std::cout << rule << "\nInput shape: (3, " << shape[0] << ", " << shape[1]
             << ")\nFlops: " << number("%.2f", static_cast<double>(dense_flops()) / 2e9)
             << " GFLOPs\nParams: " << number("%.2f", static_cast<double>(params) / 1e6) << " M\n"
             << rule
-            << "\nFlops are multiply-adds of convolutions and matrix products, as mmcv counts them; those of "
-            << "the RoI heads depend on how many proposals the image gives.\n";
+            << "\nFlops are multiply-adds of convolutions and matrix products; those of RoI heads depend on "
+               "how many "
+            << "proposals the image gives. Params are the trainable ones, as mmcv counts them.\n";
 }
 
 }  // namespace
