@@ -29,6 +29,8 @@ void use_policy_of(const IterationDump& dump) {
 
 std::string first_difference(const IterationRecord& record, Device device, DType precision) {
   if (precision != record.precision) return str_cat("logged in ", record.precision, ", now in ", precision);
+  if (record.num_ranks > 1)
+    return str_cat("logged over ", record.num_ranks, " processes, this is the batch of one");
   if (record.device != str_cat(device)) return str_cat("logged on ", record.device, ", now on ", device);
   if (device.is_cuda() && !record.deterministic) return "a GPU adds in another order every time";
   if (record.num_threads != num_threads())

@@ -12,8 +12,6 @@ constexpr double kSmallestHalf = 0x1p-24;
 constexpr double kRange = 40;  // binades of half, subnormal ones included
 constexpr int kBias = 127;
 
-double share_to_ignore(const Magnitudes& seen) { return 0.01 * static_cast<double>(seen.nonzero()); }
-
 }  // namespace
 
 HalfForecast forecast_half(const Magnitudes& seen, double factor) {
@@ -39,7 +37,7 @@ double underflow_binades(const Magnitudes& seen) {
   int64_t below = 0;
   for (int b = 0; b < static_cast<int>(seen.binades.size()); ++b) {
     below += seen.binades[b];
-    if (static_cast<double>(below) > share_to_ignore(seen))
+    if (2 * below > seen.nonzero())
       return std::max(0.0, static_cast<double>(b - kBias) - std::log2(kSmallestHalf));
   }
   return kRange;
@@ -94,10 +92,10 @@ std::string headroom_table(const std::vector<Room>& rooms, size_t rows) {
   };
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](const Room* a, const Room* b) { return room_above(*a) < room_above(*b); });
-  std::string table = "  to overflow       to underflow\n  activ.  gradient  gradient (1 %)  module";
+  std::string table = "  to overflow       to underflow\n  activ.  gradient  gradient median  module";
   for (size_t i = 0; i < std::min(rows, sorted.size()); ++i) {
     char line[64];
-    std::snprintf(line, sizeof line, "\n  %6.1f  %8.1f  %14.1f  ", overflow_binades(sorted[i]->activations),
+    std::snprintf(line, sizeof line, "\n  %6.1f  %8.1f  %15.1f  ", overflow_binades(sorted[i]->activations),
                   overflow_binades(sorted[i]->gradients), underflow_binades(sorted[i]->gradients));
     table += line + (sorted[i]->module.empty() ? "(outside modules)" : sorted[i]->module);
   }

@@ -20,8 +20,8 @@ HalfForecast forecast_half(const Magnitudes& seen, double factor);
 
 // Binades between the largest magnitude and half's overflow at 65520; 16 when there is no number but 0.
 double overflow_binades(const Magnitudes& seen);
-// Binades between half's smallest number 2^-24 and the magnitude that all but the smallest hundredth of the
-// elements that are not 0 reach; 40 (half's whole range) when there are none.
+// Binades between half's smallest number 2^-24 and the median magnitude of the elements that are not 0: every
+// one less flushes more of them to 0. 40 (half's whole range) when there are none.
 double underflow_binades(const Magnitudes& seen);
 
 // What one module made in half in one iteration.

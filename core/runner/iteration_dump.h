@@ -23,6 +23,7 @@ struct IterationRecord {
   Diagnosis diagnosis;
   std::string device = "cpu";
   int num_threads = 0;
+  int num_ranks = 1;  // whose losses were averaged, and whose BN statistics may have been
   bool deterministic = false;
   std::string env_info;
 };

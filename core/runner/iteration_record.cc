@@ -68,6 +68,7 @@ IterationRecord parse(const Json& json, std::vector<FileStamp>& stamps) {
   json.at("cure").get_to(record.diagnosis.cure);
   json.at("device").get_to(record.device);
   json.at("num_threads").get_to(record.num_threads);
+  json.at("num_ranks").get_to(record.num_ranks);
   json.at("deterministic").get_to(record.deterministic);
   json.at("env_info").get_to(record.env_info);
   for (const auto& [name, stamp] : json.at("files").items()) {
@@ -94,6 +95,7 @@ std::string record_text(const IterationRecord& record, const std::vector<FileSta
                {"seed", record.seed},
                {"device", record.device},
                {"num_threads", record.num_threads},
+               {"num_ranks", record.num_ranks},
                {"deterministic", record.deterministic},
                {"env_info", record.env_info}};
   json["losses"] = Json::object();
