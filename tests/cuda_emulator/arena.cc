@@ -102,6 +102,7 @@ void* Arena::allocate(size_t bytes, int device) {
 void Arena::make(Block& block) {
   protect(block.pages, block.page_bytes, PROT_READ | PROT_WRITE);
   block.made = true;
+  open_blocks_.insert(&block);
   std::memset(block.data, kPoison, block.bytes);
   std::memset(block.data + block.bytes, kTail, block.pages + block.page_bytes - block.data - block.bytes);
 }
@@ -115,6 +116,7 @@ void Arena::release(Block& block) {
   }
   used_[block.device] -= block.page_bytes;
   block.state = Block::State::kReleased;
+  open_blocks_.erase(&block);
   madvise(block.pages, block.page_bytes, MADV_DONTNEED);
   protect(block.pages, block.page_bytes, PROT_NONE);
 }
@@ -128,11 +130,7 @@ Block* Arena::find(const void* address) {
 }
 
 void Arena::protect_live(int protection) {
-  for (auto& [data, block] : blocks_) {
-    if (block.made && block.state != Block::State::kReleased) {
-      protect(block.pages, block.page_bytes, protection);
-    }
-  }
+  for (const Block* block : open_blocks_) protect(block->pages, block->page_bytes, protection);
 }
 
 void Arena::open() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 
 // "Device" memory: a range of addresses that the host cannot touch. It opens only while a stream's queue
@@ -53,7 +54,8 @@ class Arena {
 
   char* begin_ = nullptr;
   char* next_ = nullptr;
-  std::map<char*, Block> blocks_;  // by data
+  std::map<char*, Block> blocks_;  // by data; released ones, too
+  std::set<Block*> open_blocks_;   // made and not yet released: what open() and close() are about
   size_t used_[8] = {};
   int open_ = 0;
 };
