@@ -13,14 +13,18 @@ ConfigNode detector_config(const ConfigNode& root) {
   return model;
 }
 
-ConfigNode without_pretrained(const ConfigNode& model) {
+ConfigNode without_pretrained(const ConfigNode& given) {
   const auto emptied = [](const ConfigNode& cfg) {
     cfg.find("pretrained");  // read, whatever it says
     return cfg.with("pretrained", std::string());
   };
-  const ConfigNode neck = model.find("neck");
-  if (!neck.is_map() || neck.find("rfp_backbone").is_null()) return emptied(model);
-  return emptied(model).with("neck", neck.with("rfp_backbone", emptied(neck["rfp_backbone"])));
+  ConfigNode model = emptied(given);
+  const ConfigNode init_cfg = given.find("init_cfg");
+  init_cfg.mark_read();
+  if (!init_cfg.is_null()) model = model.without("init_cfg");
+  const ConfigNode neck = given.find("neck");
+  if (!neck.is_map() || neck.find("rfp_backbone").is_null()) return model;
+  return model.with("neck", neck.with("rfp_backbone", emptied(neck["rfp_backbone"])));
 }
 
 }  // namespace osprey

@@ -12,10 +12,12 @@ namespace osprey {
 // What every detector here begins with: img -> backbone -> neck. A derived type adds its heads and then
 // calls assign_paths().
 //
-// Keys: backbone, neck (optional), pretrained or backbone.init_cfg.
+// Keys: backbone, neck (optional); pretrained or backbone.init_cfg (of the backbone), init_cfg {type:
+// Pretrained, checkpoint} (of the whole detector: what matches is loaded, the rest is listed and stays as
+// drawn).
 class BackboneDetector : public Detector {
  public:
-  // Also fills the backbone from its checkpoint, if it has one.
+  // Also fills the backbone, or everything, from a checkpoint, if the config names one.
   void init_weights(uint64_t seed) override;
   // The pyramid of a batch of images (n, h, w, 3).
   Variables extract_feat(const Variable& img) const;
@@ -38,6 +40,7 @@ class BackboneDetector : public Detector {
   Backbone* backbone_;
   Neck* neck_ = nullptr;
   PretrainedBackbone pretrained_;
+  ConfigNode checkpoint_;  // of the whole detector; null when there is none
 };
 
 }  // namespace osprey

@@ -151,6 +151,29 @@ TEST_F(PretrainedTest, FillsTheBackboneFromItsOwnOrAWholeDetectorsCheckpoint) {
 }
 
 // `prefix: backbone` names a part, with or without the dot (mmcv's init_cfg).
+// model.init_cfg: everything that matches, heads included.
+TEST_F(PretrainedTest, ADetectorsInitCfgFillsAllOfIt) {
+  const Golden weights = Golden::open_shipped("detectors/htc.weights");
+  Safetensors file;
+  for (const std::string& key : weights.names()) file.tensors.emplace_back(key, weights.tensor(key));
+  const std::string path = (home_ / "whole.safetensors").string();
+  write_safetensors(path, file);
+  const ConfigNode cfg = model_cfg(Golden::shipped_file("detectors/htc.yaml"));
+  const auto init_cfg = [&](const std::string& checkpoint) {
+    return parse_config("init_cfg: {type: Pretrained, checkpoint: '" + checkpoint + "'}")["init_cfg"];
+  };
+  const auto detector = build<Detector>(cfg.with("init_cfg", init_cfg(path)));
+  detector->init_weights(1);
+  const StateDict state = detector->state_dict();
+  const StateDict expected = golden_state(weights);
+  for (const auto& [name, tensor] : expected.entries()) {
+    ASSERT_NE(state.find(name), nullptr) << name;
+    EXPECT_TENSOR_EQ(state.find(name)->reshape({-1}), tensor.reshape({-1})) << name;
+  }
+  const auto missing = build<Detector>(cfg.with("init_cfg", init_cfg("no.pth")));
+  EXPECT_THROW(missing->init_weights(1), UserError);
+}
+
 TEST_F(PretrainedTest, APrefixNamesAPartOfTheFile) {
   const Golden weights = Golden::open_shipped("detectors/htc.weights");
   Safetensors file;

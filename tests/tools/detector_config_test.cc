@@ -15,6 +15,13 @@ TEST(WithoutPretrained, EmptiesTheNamesOfBothBackbones) {
   EXPECT_EQ(cfg["model"]["neck"]["rfp_backbone"].get<std::string>("pretrained"), "torchvision://resnet50");
 }
 
+TEST(WithoutPretrained, ForgetsTheDetectorsOwnCheckpoint) {
+  const ConfigNode cfg =
+      load_config("configs/mask_rcnn_r50.yaml",
+                  {"model.pretrained=null", "model.init_cfg={type: Pretrained, checkpoint: a.pth}"});
+  EXPECT_FALSE(without_pretrained(detector_config(cfg)).has("init_cfg"));
+}
+
 TEST(WithoutPretrained, LeavesOtherNecksAlone) {
   const ConfigNode model = without_pretrained(detector_config(load_config("configs/mask_rcnn_r50.yaml")));
   EXPECT_EQ(model.get<std::string>("pretrained"), "");
