@@ -22,6 +22,13 @@ cc_library(
     linkopts = {linkopts},
     deps = [":headers"],
 )
+
+# Beside the others: it is large, and only training in several processes calls it.
+cc_library(
+    name = "nccl",
+    linkopts = {nccl_linkopts},
+    deps = [":libraries"],
+)
 """
 
 def _library_folder(ctx, root, library):
@@ -51,7 +58,8 @@ def _find_cudnn(ctx, cuda):
 def _cuda_toolkit_impl(ctx):
     root = _find_toolkit(ctx)
     problem = ""
-    includes, linkopts = ["include"], []
+    nccl = False
+    includes, linkopts, nccl_linkopts = ["include"], [], []
     if not root:
         problem = "no CUDA toolkit found: install one, or set CUDA_HOME to its folder"
     else:
@@ -65,8 +73,13 @@ def _cuda_toolkit_impl(ctx):
         for folder in folders:  # found again at run time, wherever the user's library path points
             linkopts += ["-L" + folder, "-Wl,-rpath," + folder]
         linkopts += ["-lcudart", "-lcublas", "-lcudnn"]
-    ctx.file("BUILD", _BUILD.format(includes = includes, linkopts = linkopts))
-    ctx.file("toolkit.bzl", "CUDA_HOME = \"%s\"\nPROBLEM = \"%s\"\n" % (root, problem))
+        for place in [root, "/usr"]:
+            if ctx.path(place + "/include/nccl.h").exists and _library_folder(ctx, place, "nccl"):
+                nccl = True
+        if nccl:
+            nccl_linkopts = ["-lnccl"]
+    ctx.file("BUILD", _BUILD.format(includes = includes, linkopts = linkopts, nccl_linkopts = nccl_linkopts))
+    ctx.file("toolkit.bzl", "CUDA_HOME = \"%s\"\nPROBLEM = \"%s\"\nHAS_NCCL = %s\n" % (root, problem, nccl))
 
 cuda_toolkit = repository_rule(
     implementation = _cuda_toolkit_impl,

@@ -1,5 +1,6 @@
 #include "hooks/accumulation_window.h"
 
+#include "core/parallel/communicator.h"
 #include "core/runner/runner.h"
 
 namespace osprey {
@@ -7,6 +8,20 @@ namespace {
 
 constexpr char kGrad[] = "grad.";
 constexpr char kBuffer[] = "buffer.";
+
+// "grad." of rank 0, "rank1.grad." of the next: until the window closes they are each rank's own.
+std::string prefix_of(int rank) { return rank == 0 ? kGrad : str_cat("rank", rank, ".", kGrad); }
+
+// What `master` has gathered on rank `owner`, for all; undefined when that is nothing.
+Tensor grad_of(const MasterParameter& master, int owner) {
+  if (world().size() == 1) return master.grad;
+  std::string exists = master.grad.defined() ? "yes" : "";
+  world().broadcast(exists, owner);
+  if (exists.empty()) return {};
+  Tensor grad = world().rank() == owner ? master.grad : Tensor::empty_like(master.value);
+  world().broadcast(grad, owner);
+  return grad;
+}
 
 }  // namespace
 
@@ -29,8 +44,11 @@ bool AccumulationWindow::lost(const Runner& runner) {
 }
 
 void AccumulationWindow::save(Runner& runner, StateDict& state) {
-  for (const auto& master : runner.weights().all()) {
-    if (master->grad.defined()) state.put(kGrad + master->name, master->grad);
+  for (int rank = 0; rank < world().size(); ++rank) {
+    for (const auto& master : runner.weights().all()) {
+      const Tensor grad = grad_of(*master, rank);
+      if (grad.defined()) state.put(prefix_of(rank) + master->name, grad);
+    }
   }
   if (state.size() == 0) return;
   for (const auto& [name, buffer] : runner.model().named_buffers()) {
@@ -40,7 +58,7 @@ void AccumulationWindow::save(Runner& runner, StateDict& state) {
 
 void AccumulationWindow::load(Runner& runner, const StateDict& state) {
   for (const auto& master : runner.weights().all()) {
-    if (const Tensor* grad = state.find(kGrad + master->name))
+    if (const Tensor* grad = state.find(prefix_of(world().rank()) + master->name))
       master->grad = grad->to(master->value.device()).clone();
   }
   for (const auto& [name, buffer] : runner.model().named_buffers()) {

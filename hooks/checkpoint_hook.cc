@@ -1,7 +1,9 @@
 #include <filesystem>
 
 #include "core/base/logging.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/hook_state.h"
+#include "core/runner/over_ranks.h"
 #include "core/runner/runner.h"
 
 namespace osprey {
@@ -20,7 +22,8 @@ int64_t read_count(const ConfigNode& cfg, const char* key) {
 // and points latest.safetensors to it. A checkpoint with a non-finite weight is written, for whoever looks
 // into the accident, but is never the latest. Keys: interval (-1: never), by_epoch (true), save_optimizer
 // (true), out_dir (work_dir), max_keep_ckpts (-1: all), save_last (true), create_symlink (true),
-// filename_tmpl ("epoch_{}.safetensors" or "iter_{}.safetensors"; a name in .pth is PyTorch's format).
+// sync_buffer (false: rank 0's BatchNorm statistics; else all ranks'
+// mean), filename_tmpl ("epoch_{}.safetensors" or "iter_{}.safetensors"; a name in .pth is PyTorch's format).
 class CheckpointHook final : public Hook {
  public:
   explicit CheckpointHook(const ConfigNode& cfg)
@@ -30,8 +33,8 @@ class CheckpointHook final : public Hook {
         out_dir_(cfg.get("out_dir", "")),
         max_keep_ckpts_(read_count(cfg, "max_keep_ckpts")),
         save_last_(cfg.get("save_last", true)),
-        create_symlink_(cfg.get("create_symlink", true)) {
-    cfg.get("sync_buffer", false);  // between processes; a single one has nothing to synchronise
+        create_symlink_(cfg.get("create_symlink", true)),
+        sync_buffer_(cfg.get("sync_buffer", false)) {
     read_template(cfg);
   }
 
@@ -84,7 +87,9 @@ class CheckpointHook final : public Hook {
   void save(Runner& runner, int64_t number) {
     const std::string name = file_name(number);
     last_ckpt_ = fs::path(out_dir_) / name;
+    if (sync_buffer_) average_buffers(runner.model());
     Checkpoint checkpoint = runner.checkpoint();
+    if (!world().is_main()) return;
     if (!save_optimizer_) {
       checkpoint.optimizer = StateDict();
       checkpoint.param_groups.clear();
@@ -115,6 +120,7 @@ class CheckpointHook final : public Hook {
   int64_t max_keep_ckpts_;
   bool save_last_;
   bool create_symlink_;
+  bool sync_buffer_;
   std::string before_number_, behind_number_;  // of filename_tmpl
   std::string latest_;                         // name of the link
   std::string last_ckpt_;

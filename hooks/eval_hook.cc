@@ -4,8 +4,11 @@
 #include <filesystem>
 
 #include "core/base/logging.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/hook_state.h"
 #include "core/runner/inference.h"
+#include "core/runner/over_ranks.h"
+#include "core/runner/result_bytes.h"
 
 namespace osprey {
 namespace {
@@ -54,7 +57,10 @@ EvalHook::EvalHook(const ConfigNode& cfg, std::shared_ptr<const Dataset> dataset
       greater_keys_(
           names(cfg, "greater_keys", {"mAP", "AR", "acc", "top", "AUC", "auc", "precision", "mIoU"})),
       less_keys_(names(cfg, "less_keys", {"loss"})),
-      out_dir_(cfg.get("out_dir", "")) {
+      out_dir_(cfg.get("out_dir", "")),
+      broadcast_bn_buffer_(cfg.get("broadcast_bn_buffer", true)) {
+  cfg.get("gpu_collect", false);
+  cfg.get("tmpdir", "");
   if (!cfg.find("start").is_null()) start_ = cfg.get("start", int64_t{0}, non_negative());
   if (!cfg.find("rule").is_null()) rule_ = cfg.choice("rule", "greater", {"greater", "less"});
   dataset_->check_options(options_);  // now, not after the first epoch
@@ -98,9 +104,10 @@ bool EvalHook::due(int64_t finished) const {
 void EvalHook::evaluate(Runner& runner, const std::string& when) {
   InferenceOptions inference;
   inference.workers = workers_;
-  inference.on_progress = [&](int64_t, int64_t) { runner.throw_if_stopped(); };
+  inference.on_progress = [&](int64_t, int64_t) { runner.throw_if_stopped_here(); };
+  if (broadcast_bn_buffer_) broadcast_buffers(runner.model());
   const std::vector<DetectionResult> results = run_inference(runner.model(), dataset_, inference);
-  const EvalReport report = dataset_->evaluate(results, options_);
+  const EvalReport report = report_of_main(results);
   if (!report.table.empty()) log_info("\n" + report.table);
   LogBuffer& buffer = runner.log_buffer();
   buffer.clear_output();
@@ -109,6 +116,15 @@ void EvalHook::evaluate(Runner& runner, const std::string& when) {
   buffer.set_output("eval_iter_num", static_cast<double>(dataset_->size()));
   buffer.set_ready();
   if (!save_best_.empty()) keep_if_best(runner, report, when);
+}
+
+// Rank 0 evaluates; all ranks know the report, so that they agree on what is best.
+EvalReport EvalHook::report_of_main(const std::vector<DetectionResult>& results) const {
+  if (world().size() == 1) return dataset_->evaluate(results, options_);
+  std::string bytes;
+  if (world().is_main()) bytes = pack(dataset_->evaluate(results, options_));
+  world().broadcast(bytes);
+  return unpack_report(bytes);
 }
 
 bool EvalHook::greater_is_better(const std::string& key) const {
@@ -152,6 +168,7 @@ void EvalHook::keep_if_best(Runner& runner, const EvalReport& report, const std:
     best_ckpt_ = previous;
     return;
   }
+  if (!world().is_main()) return;
   write_checkpoint(best_ckpt_, checkpoint);
   if (!previous.empty() && previous != best_ckpt_) fs::remove(previous);
   log_info(str_cat("Now best checkpoint is saved as ", fs::path(best_ckpt_).filename().string(), "."));

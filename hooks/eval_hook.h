@@ -16,6 +16,8 @@ namespace osprey {
 // Keys: interval (1), start (none), by_epoch (true), metric (bbox), classwise, proposal_nums, iou_thrs,
 // iou_thr, jsonfile_prefix; save_best (none; 'auto': the first metric), rule ('greater' | 'less'; by the
 // key's name), greater_keys, less_keys, out_dir.
+// Several ranks share the images and rank 0 evaluates; broadcast_bn_buffer (true): with its BatchNorm
+// statistics. gpu_collect (false), tmpdir: how mmcv collects results; here they travel by MPI either way.
 class EvalHook final : public Hook {
  public:
   EvalHook(const ConfigNode& cfg, std::shared_ptr<const Dataset> dataset, int workers);
@@ -32,6 +34,7 @@ class EvalHook final : public Hook {
  private:
   bool due(int64_t finished) const;
   void evaluate(Runner& runner, const std::string& when);
+  EvalReport report_of_main(const std::vector<DetectionResult>& results) const;
   void keep_if_best(Runner& runner, const EvalReport& report, const std::string& when);
   bool better(double score) const;
   bool greater_is_better(const std::string& key) const;
@@ -46,6 +49,7 @@ class EvalHook final : public Hook {
   std::string rule_;       // "" until decided
   std::vector<std::string> greater_keys_, less_keys_;
   std::string out_dir_;
+  bool broadcast_bn_buffer_;
   bool first_epoch_ = true;
   std::optional<double> best_score_;
   std::string best_ckpt_;

@@ -34,9 +34,6 @@ Fp16OptimizerHook::Fp16OptimizerHook(const ConfigNode& cfg)
       scaler_(scaler_for(cfg, dtype_)),
       keep_fp32_(cfg.get("keep_fp32", std::vector<std::string>{})) {
   if (const auto skips = skips_within_scale(cfg)) max_consecutive_skips_ = skips;
-  // How mmcv sends gradients between processes; a single process has none to send.
-  cfg.get("coalesce", true);
-  cfg.get("bucket_size_mb", -1);
   cfg.get("distributed", false);
 }
 
@@ -50,27 +47,28 @@ void Fp16OptimizerHook::before_run(Runner& runner) {
 Verdict Fp16OptimizerHook::train_step(Runner& runner, const LossDict& losses) {
   if (window_.lost(runner)) return window_lost();
   // 1. Scale the loss. 2. Backward in half: the gradients come out `scale` times too large. 3. Copy the half
-  // gradients to the f32 masters, by name. 4. Between processes they would be summed here. 5. Unscale and
-  // check, in the same pass.
+  // gradients to the f32 masters, by name, unscaled (5.) and checked in the same pass. 4. Average the
+  // masters' gradients over the ranks: in f32, where the sum of what was finite cannot overflow.
   const double scale = scaler_.scale();
   Outcome outcome = backward(runner, losses, scale);
   // A loss that is not finite before scaling: no scale mends it, so the scaler does not hear of it.
-  if (!outcome.bad_losses.empty())
-    return skip(runner, {NonFiniteEvent::Where::kLoss, std::move(outcome.bad_losses), scale});
-  if (!outcome.bad_grads.empty()) return overflow(runner, std::move(outcome.bad_grads));
+  if (!outcome.bad_losses.empty()) return skip_loss(runner, std::move(outcome), scale);
+  if (!outcome.bad_grads.empty()) return overflow(runner, std::move(outcome.bad_grads), outcome.own);
   if (!window_.closes(runner)) return Verdict::accumulating();
 
   // 6. Clip, step the masters, and round them back into the half weights.
-  if (!clip_and_step(runner, outcome.grad_norm)) return overflow(runner, {});
+  if (!clip_and_step(runner, outcome.grad_norm)) return overflow(runner, {}, true);
   scaler_.update(/*overflow=*/false);
   return Verdict::committed();
 }
 
-Verdict Fp16OptimizerHook::overflow(Runner& runner, std::vector<std::string> parameters) {
+Verdict Fp16OptimizerHook::overflow(Runner& runner, std::vector<std::string> parameters, bool own) {
   const double scale = scaler_.scale();
   const bool absorbed = scaler_.dynamic() && !scaler_.at_minimum();
   scaler_.update(/*overflow=*/true);
-  return skip(runner, {NonFiniteEvent::Where::kGradient, std::move(parameters), scale, absorbed});
+  return skip(
+      runner,
+      {.names = std::move(parameters), .loss_scale = scale, .absorbed = absorbed, .on_this_rank = own});
 }
 
 int Fp16OptimizerHook::max_absorbed_skips() const {

@@ -16,8 +16,7 @@ namespace osprey {
 // rolls the iteration back and the warning names the layer and the largest safe scale.
 //
 // Keys: those of OptimizerHook; loss_scale (see LossScaler; 512); keep_fp32: globs over module paths; dtype:
-// f16 | bf16, where bf16 takes no loss_scale; coalesce, bucket_size_mb: how gradients travel between
-// processes.
+// f16 | bf16, where bf16 takes no loss_scale; distributed: set by mmdetection, no matter here.
 class Fp16OptimizerHook : public OptimizerHook {
  public:
   explicit Fp16OptimizerHook(const ConfigNode& cfg);
@@ -30,7 +29,8 @@ class Fp16OptimizerHook : public OptimizerHook {
   void load_state(const StateDict& state) override;
 
  private:
-  Verdict overflow(Runner& runner, std::vector<std::string> parameters);
+  // own: this rank's gradients are among those that overflowed.
+  Verdict overflow(Runner& runner, std::vector<std::string> parameters, bool own);
 
   DType dtype_;
   std::string loss_scale_text_;  // as configured: an edited loss_scale wins over a checkpoint's state

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/optim/clip_grad.h"
+#include "core/parallel/gradient_buckets.h"
 #include "core/runner/step_hook.h"
 #include "hooks/accumulation_window.h"
 
@@ -12,8 +13,10 @@ namespace osprey {
 
 // `optimizer_config: {grad_clip: {max_norm, norm_type}}`: backward, clip, step, in f32. The norm before
 // clipping is logged as grad_norm, clipped or not.
+// With several ranks the gradients are averaged where an accumulation window closes, behind backward; whether
+// they are finite is settled together, so that all ranks step or none.
 // Keys: grad_clip; max_consecutive_skips (10): so many iterations in a row without a finite gradient end the
-// run.
+// run; coalesce (true), bucket_size_mb (-1): how gradients travel between ranks, see BucketOptions.
 class OptimizerHook : public StepHook {
  public:
   explicit OptimizerHook(const ConfigNode& cfg);
@@ -34,12 +37,14 @@ class OptimizerHook : public StepHook {
   struct Outcome {
     std::vector<std::string> bad_losses, bad_grads;  // names of what is not finite
     double grad_norm = 0;                            // before clipping, where a window closes
+    bool own = true;                                 // what is not finite is (also) this rank's
   };
   // Backward, and the masters' gradients. On CUDA the host waits once, behind all of it; on the CPU a loss
   // that is not finite ends it before the tape runs.
   Outcome backward(Runner& runner, const LossDict& losses, double loss_scale);
   // A skip that also costs the rest of the accumulation window.
   Verdict skip(Runner& runner, NonFiniteEvent event);
+  Verdict skip_loss(Runner& runner, Outcome outcome, double loss_scale);
   static Verdict window_lost();
   // Clips and steps the masters, logs grad_norm, rounds the masters into the model. The gradients are finite.
   // False, with nothing changed, when their norm is not.
@@ -47,10 +52,12 @@ class OptimizerHook : public StepHook {
 
   GradClip grad_clip_;
   std::optional<int> max_consecutive_skips_;
+  BucketOptions buckets_;
   AccumulationWindow window_;
   Runner* runner_ = nullptr;  // set by before_run()
 
  private:
+  static Tensor sum_marks(const Tensor& own);
   // The loss terms that are not finite; numbers: theirs, then the total's.
   static std::vector<std::string> nonfinite_losses(const LossDict& losses,
                                                    const std::vector<double>& numbers);

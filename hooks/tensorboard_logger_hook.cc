@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "core/io/event_file.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/runner.h"
 #include "hooks/logger_hook.h"
 
@@ -16,12 +17,14 @@ class TensorboardLoggerHook final : public LoggerHook {
 
   void before_run(Runner& runner) override {
     LoggerHook::before_run(runner);
+    if (!world().is_main()) return;
     if (log_dir_.empty()) log_dir_ = (std::filesystem::path(runner.work_dir()) / "tf_logs").string();
     events_ = std::make_unique<EventFile>(log_dir_);
   }
 
  protected:
   void log(Runner& runner) override {
+    if (!events_) return;
     const std::string mode = logs_training(runner) ? "train/" : "val/";
     std::vector<EventFile::Scalar> scalars;
     for (const auto& [name, value] : runner.log_buffer().output()) {
@@ -39,7 +42,7 @@ class TensorboardLoggerHook final : public LoggerHook {
 
  private:
   std::string log_dir_;
-  std::unique_ptr<EventFile> events_;
+  std::unique_ptr<EventFile> events_;  // rank 0's
 };
 
 OSPREY_REGISTER_HOOK(TensorboardLoggerHook);

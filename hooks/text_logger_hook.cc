@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/logging.h"
+#include "core/parallel/communicator.h"
 #include "core/tensor/storage.h"
 
 namespace osprey {
@@ -55,6 +56,7 @@ TextLoggerHook::TextLoggerHook(const ConfigNode& cfg)
 void TextLoggerHook::before_run(Runner& runner) {
   LoggerHook::before_run(runner);
   start_iter_ = runner.iter();
+  if (!world().is_main()) return;
   json_path_ = runner.work_dir() + "/" + runner.timestamp() + ".log.json";
   const Json meta = {{"env_info", runner.env_info()},
                      {"config", runner.config().to_yaml()},
@@ -83,7 +85,8 @@ TextLoggerHook::Line TextLoggerHook::collect(Runner& runner) const {
   line.texts = buffer.texts();
   if (!runner.training()) line.iter = runner.epoch_length();
   if (!line.train) return line;
-  line.memory = memory_stats(runner.model_device().type).peak_bytes >> 20;
+  const int64_t peak = memory_stats(runner.model_device().type).peak_bytes;
+  line.memory = static_cast<int64_t>(world().max(static_cast<double>(peak))) >> 20;  // of any rank
   if (runner.step_hook().loss_scale() != 1)
     line.values.emplace_back("loss_scale", runner.step_hook().loss_scale());
   line.skipped = runner.skips().total() - skips_logged_;
@@ -95,6 +98,8 @@ void TextLoggerHook::log(Runner& runner) {
   if (runner.every_n_iters(interval_exp_name_) || (by_epoch() && runner.end_of_epoch()))
     log_info("Exp name: " + runner.exp_name());
   const Line line = collect(runner);
+  if (line.train) skips_logged_ = runner.skips().total();
+  if (!world().is_main()) return;
   log_info(text_of(runner, line));
   Json json = {{"mode", line.train ? "train" : "val"},
                {"epoch", line.epoch},
@@ -109,7 +114,6 @@ void TextLoggerHook::log(Runner& runner) {
     json["skip_reason"] = line.skip_reason;
   }
   write_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
-  if (line.train) skips_logged_ = runner.skips().total();
 }
 
 std::string TextLoggerHook::text_of(Runner& runner, const Line& line) {

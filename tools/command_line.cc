@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/logging.h"
 #include "core/config/config.h"
+#include "core/parallel/communicator.h"
 
 namespace osprey {
 namespace {
@@ -33,6 +34,15 @@ std::string launcher_of(const std::string& binary) {
   return "tools/" + name;
 }
 
+// Of several ranks that end alike one prints why.
+int end_with(const std::string& message, int exit_code) {
+  log_to_files(LogLevel::kError, message);
+  const std::string text = with_source_lines(message);
+  if (world().last_words(text, exit_code)) std::cerr << text << std::endl;
+  world().leave();
+  return exit_code;
+}
+
 }  // namespace
 
 int run_tool(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
@@ -41,17 +51,14 @@ int run_tool(CLI::App& app, int argc, char** argv, const std::function<void()>& 
   try {
     app.parse(argc, argv);
     body();
+    world().leave();
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;  // --help is one too
   } catch (const Error& error) {
-    log_to_files(LogLevel::kError, error.what());
-    std::cerr << with_source_lines(error.what()) << std::endl;
-    return error.exit_code();
+    return end_with(error.what(), error.exit_code());
   } catch (const std::exception& error) {
-    log_to_files(LogLevel::kError, error.what());
-    std::cerr << error.what() << std::endl;
-    return 1;
+    return end_with(error.what(), 1);
   }
 }
 

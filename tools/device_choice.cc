@@ -5,6 +5,7 @@
 #include "core/backend/device_backend.h"
 #include "core/base/error.h"
 #include "core/base/logging.h"
+#include "core/parallel/communicator.h"
 #include "core/tensor/storage.h"
 
 namespace osprey {
@@ -60,7 +61,19 @@ Wish read(const DeviceFlags& flags) {
   }
   if (flags.gpus && wish.flag.empty()) wish.flag = "--gpus 1";
   wish.any_gpu = !wish.flag.empty();
+  if (wish.gpu && world().local_size() > 1) {
+    throw UserError(str_cat(wish.flag,
+                            ": with --launcher each rank takes the GPU of its own local rank; "
+                            "CUDA_VISIBLE_DEVICES chooses among them"));
+  }
   return wish;
+}
+
+// All ranks of the machine see the same, so they fail alike.
+void require_gpu_for_each(int count) {
+  if (world().local_size() <= count) return;
+  throw UserError(str_cat(world().local_size(), " ranks on a machine that shows ", count,
+                          count == 1 ? " GPU" : " GPUs", ": start as many as it has, or give --device cpu"));
 }
 
 std::string why_no_gpu(const DeviceBackend* backend) {
@@ -80,8 +93,9 @@ Device choose_device(const DeviceFlags& flags) {
   if (wish.cpu) return kCPU;
   const DeviceBackend* backend = device_backend(DeviceType::kCUDA);
   const std::string problem = device_count(DeviceType::kCUDA) > 0 ? "" : why_no_gpu(backend);
-  const Device gpu{DeviceType::kCUDA, wish.gpu.value_or(0)};
+  const Device gpu{DeviceType::kCUDA, wish.gpu.value_or(world().local_rank())};
   if (problem.empty()) {
+    require_gpu_for_each(device_count(DeviceType::kCUDA));
     try {
       backend->require(gpu);
       log_info(str_cat("Using ", gpu, ": ", backend->describe(gpu)));

@@ -20,9 +20,10 @@ struct DeviceFlags {
 };
 void add_device_flags(CLI::App& app, DeviceFlags& flags);
 
-// Where a tool computes: one device, in one process. Without flags the first GPU that can run this build,
-// else the CPU, with a line that says which and why. A GPU that was asked for and cannot be had is an error,
-// as are two of them. Throws UserError.
+// Where a tool computes: one device, in one process. Of several ranks on a machine each takes the GPU of its
+// local rank; a machine with fewer GPUs than ranks is an error. Without flags the first GPU that can run this
+// build, else the CPU, with a line that says which and why. A GPU that was asked for and cannot be had is an
+// error, as are two of them. Throws UserError.
 Device choose_device(const DeviceFlags& flags);
 
 }  // namespace osprey

@@ -12,6 +12,7 @@
 #include "core/data/sample.h"
 #include "core/detection/detector.h"
 #include "core/detection/num_classes.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/checkpoint.h"
 #include "core/runner/inference.h"
 #include "core/runner/load_weights.h"
@@ -22,6 +23,7 @@
 #include "tools/device_choice.h"
 #include "tools/draw_detections.h"
 #include "tools/evaluation_flags.h"
+#include "tools/ranks.h"
 #include "tools/results_file.h"
 
 namespace osprey {
@@ -34,6 +36,7 @@ struct Arguments {
   std::string config, checkpoint, out, show_dir, ignored;
   DeviceFlags device;
   EvaluationFlags evaluation;
+  RankFlags ranks;
   bool format_only = false, show = false;
   double show_score_thr = 0.3;
 };
@@ -52,8 +55,9 @@ void add_options(CLI::App& app, Arguments& args) {
   add_device_flags(app, args.device);
   app.add_flag("--show", args.show, "an error: no window is ever opened, --show-dir draws into files");
   app.add_flag("--gpu-collect")
-      ->description("accepted for mmdetection's sake: results are in one place already");
-  app.add_option("--tmpdir", args.ignored, "accepted for mmdetection's sake, as --gpu-collect");
+      ->description("how mmdetection's ranks hand over results: by MPI here, the same with and without it");
+  app.add_option("--tmpdir", args.ignored, "as --gpu-collect; nothing is written there");
+  add_rank_flags(app, args.ranks);
 }
 
 void check(const Arguments& args) {
@@ -127,6 +131,7 @@ void require_test_keys_read(const ConfigNode& root) {
 }
 
 void run(const Arguments& args) {
+  join_ranks(args.ranks, "tools/test");
   check(args);
   const ConfigNode root = load_config_to_evaluate(args.config, args.evaluation);
   set_log_level(root.get("log_level", "INFO"));
@@ -140,6 +145,7 @@ void run(const Arguments& args) {
   InferenceOptions inference;
   inference.workers = read_loader_options(root["data"]).workers_per_gpu;
   const Results results = run_inference(*model, dataset, inference);
+  if (!world().is_main()) return;
   if (!args.out.empty()) write_results(args.out, results);
   if (!args.show_dir.empty()) show(*dataset, results, args.show_dir, args.show_score_thr);
   if (args.format_only) {

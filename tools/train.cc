@@ -3,6 +3,7 @@
 
 #include "core/base/logging.h"
 #include "tools/command_line.h"
+#include "tools/ranks.h"
 #include "tools/training.h"
 
 namespace osprey {
@@ -11,8 +12,7 @@ namespace {
 struct Flags {
   TrainOptions train;
   int64_t seed = 0;
-  std::string launcher = "none";
-  int local_rank = 0;
+  RankFlags ranks;
 };
 
 void declare(CLI::App& app, Flags& flags) {
@@ -30,19 +30,8 @@ void declare(CLI::App& app, Flags& flags) {
                "only deterministic kernels (the CPU has no others)");
   add_device_flags(app, flags.train);
   app.add_option("--cfg-options,--options", flags.train.cfg_options, "KEY=VALUE ...: changes to the config");
-  app.add_option("--launcher", flags.launcher, "none | pytorch | slurm | mpi");
-  app.add_option("--local_rank,--local-rank", flags.local_rank, "set by mmdetection's launchers; ignored");
+  add_rank_flags(app, flags.ranks);
   app.add_flag("--check", flags.train.check, "check the config and everything it names, train nothing");
-}
-
-void check_processes(const Flags& flags) {
-  if (flags.launcher == "pytorch")
-    throw UserError(
-        "--launcher pytorch: there is no PyTorch here; this build trains in one process (--launcher none)");
-  if (flags.launcher == "slurm" || flags.launcher == "mpi")
-    throw UserError("--launcher " + flags.launcher + ": this build trains in one process (--launcher none)");
-  if (flags.launcher != "none")
-    throw UserError("--launcher " + flags.launcher + ": allowed are none, pytorch, slurm, mpi");
 }
 
 void read_seed(Flags& flags) {
@@ -58,7 +47,7 @@ int main(int argc, char** argv) {
   osprey::Flags flags;
   osprey::declare(app, flags);
   return osprey::run_tool(app, argc, argv, [&] {
-    osprey::check_processes(flags);
+    osprey::join_ranks(flags.ranks, "tools/train");
     if (app.count("--seed") > 0) osprey::read_seed(flags);
     osprey::Training training(flags.train);
     if (flags.train.check) {

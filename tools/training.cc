@@ -8,8 +8,10 @@
 #include "core/backend/dense_math.h"
 #include "core/backend/device_backend.h"
 #include "core/base/logging.h"
+#include "core/base/parallel.h"
 #include "core/data/device_loader.h"
 #include "core/io/atomic_file.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/environment.h"
 #include "core/runner/load_weights.h"
 #include "hooks/default_hooks.h"
@@ -49,6 +51,11 @@ void mark_foreign_keys(const ConfigNode& config) {
     data.find(key).mark_read();
 }
 
+// On all ranks together.
+int64_t images_of_step(const ConfigNode& config) {
+  return read_loader_options(config["data"]).samples_per_gpu * world().size();
+}
+
 // mmcv's older configs say total_epochs instead of a runner block.
 ConfigNode runner_config(const ConfigNode& config) {
   const ConfigNode runner = config.find("runner");
@@ -64,9 +71,9 @@ Training::Training(const TrainOptions& options) : options_(options) {
   set_log_level(config_.get("log_level", "INFO"));
   device_ = choose_device(options);
   choose_paths();
+  require_same_start();
   choose_seed();
-  config_ =
-      with_scaled_lr(config_, options.auto_scale_lr, read_loader_options(config_["data"]).samples_per_gpu);
+  config_ = with_scaled_lr(config_, options.auto_scale_lr, images_of_step(config_));
   build_data();
   build_model();
   build_runner();
@@ -118,8 +125,21 @@ void Training::read_resume_point(bool wants_latest) {
   for (const std::string& reason : damaged) log_warning(reason + "; passed over for " + resume_path_);
 }
 
+// Ranks on machines that do not share their files may read another config or another checkpoint.
+void Training::require_same_start() const {
+  const std::string own = str_cat("resumes at iteration ", resume_path_.empty() ? 0 : resume_.meta.iter,
+                                  ", config:\n", config_.to_yaml());
+  std::string of_main = own;
+  world().broadcast(of_main);
+  if (!world().any(own != of_main)) return;
+  throw UserError(options_.config +
+                  ": the ranks have read different configs or checkpoints to resume from; "
+                  "config and work_dir must be the same files for all of them");
+}
+
 // Log, a copy of the config that can be trained from again, and the head of the log as mmdetection writes it.
 void Training::open_work_dir() {
+  if (!world().is_main()) return;
   std::error_code error;
   fs::create_directories(work_dir_, error);
   if (error) throw UserError(str_cat("work_dir ", work_dir_, ": ", error.message()));
@@ -127,12 +147,12 @@ void Training::open_work_dir() {
   write_file_atomically(work_dir_ + "/" + stem_ + ".yaml", config_.to_yaml());
   const std::string rule(60, '-');
   log_info("Environment info:\n" + rule + "\n" + environment_info() + "\n" + rule);
-  log_info("Distributed training: False");
+  log_info(str_cat("Distributed training: ", world().size() > 1 ? "True" : "False"));
+  if (world().size() > 1) log_info(str_cat("ranks: ", world().size(), ", threads of each: ", num_threads()));
   log_info("Config:\n" + config_.to_yaml());
   log_info(str_cat("Set random seed to ", seed_, ", deterministic: ", deterministic_ ? "True" : "False"));
-  const std::string advice =
-      lr_advice(config_["optimizer"].get<std::string>("type"), runner_->optimizer().base_lr(),
-                read_loader_options(config_["data"]).samples_per_gpu);
+  const std::string advice = lr_advice(config_["optimizer"].get<std::string>("type"),
+                                       runner_->optimizer().base_lr(), images_of_step(config_));
   if (!advice.empty()) log_warning(advice);
 }
 
@@ -149,6 +169,9 @@ void Training::choose_seed() {
   } else {
     seed_ = std::random_device{}();
   }
+  std::string agreed = std::to_string(seed_);  // a fresh one is rank 0's
+  world().broadcast(agreed);
+  seed_ = std::stoull(agreed);
   deterministic_ = config_.get("deterministic", false) || options_.deterministic;
   dense_math_policy().deterministic = deterministic_;
   dense_math_policy().benchmark = config_.get("cudnn_benchmark", false);
@@ -159,6 +182,8 @@ void Training::build_data() {
   const ConfigNode data = config_["data"];
   LoaderOptions loader = read_loader_options(data);
   loader.seed = seed_;
+  loader.rank = world().rank();
+  loader.world_size = world().size();
   train_set_ = build_dataset(data["train"]);
   const ConfigNode flows = config_.find("workflow");
   const auto add = [&](bool train, int64_t count) {
@@ -207,6 +232,8 @@ void Training::build_runner() {
   context.classes = train_set_->classes();
   runner_->set_up(context);
   register_training_hooks(*runner_, config_);
+  if (world().size() > 1 && runner_->max_epochs() > 0)  // as mmdetection
+    runner_->register_hook(build<Hook>(parse_config("{type: DistSamplerSeedHook}")));
   const ConfigNode evaluation = config_.find("evaluation");
   if (options_.no_validate || evaluation.is_null()) {
     evaluation.mark_read();

@@ -25,6 +25,7 @@ class Training {
  private:
   void choose_paths();
   void read_resume_point(bool wants_latest);
+  void require_same_start() const;
   void choose_seed();
   void build_data();
   void build_model();

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 
 namespace osprey {
 namespace {
@@ -29,6 +30,13 @@ spdlog::logger& process_logger() {
 std::mutex& sinks_mutex() {
   static std::mutex mutex;
   return mutex;
+}
+
+int own_rank = 0;
+
+// "rank 1: " in front of what others than rank 0 say.
+std::string signed_by_rank(const std::string& message) {
+  return own_rank == 0 ? message : str_cat("rank ", own_rank, ": ", message);
 }
 
 const char* level_name(LogLevel level) {
@@ -59,12 +67,20 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::info;
 }
 
-}  // namespace
-
-void log(LogLevel level, const std::string& message) {
+void write(LogLevel level, const std::string& message) {
   const std::lock_guard<std::mutex> lock(sinks_mutex());
   process_logger().log(spdlog_level(level), std::string(level_name(level)) + " - " + message);
 }
+
+}  // namespace
+
+void log(LogLevel level, const std::string& message) {
+  if (own_rank == 0 || level == LogLevel::kError) write(level, signed_by_rank(message));
+}
+
+void log_as_rank(int rank) { own_rank = rank; }
+
+void log_of_rank(LogLevel level, const std::string& message) { write(level, signed_by_rank(message)); }
 
 void log_to_files(LogLevel level, const std::string& message) {
   const std::lock_guard<std::mutex> lock(sinks_mutex());

@@ -99,7 +99,8 @@ void DataLoader::warn_once(const SampleError& error) const {
     const std::lock_guard lock(mutex_);
     if (!warned_files_.insert(error.filename()).second) return;
   }
-  log_warning(str_cat(error.what(), "; another image takes its place (data.on_error: skip)"));
+  log_of_rank(LogLevel::kWarning,
+              str_cat(error.what(), "; another image takes its place (data.on_error: skip)"));
 }
 
 }  // namespace osprey

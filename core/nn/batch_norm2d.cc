@@ -3,16 +3,18 @@
 #include "core/autograd/checkpoint.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/norm.h"
+#include "core/parallel/communicator.h"
 
 namespace osprey {
 
-BatchNorm2d::BatchNorm2d(const ConfigNode& norm_cfg, int64_t num_features)
+BatchNorm2d::BatchNorm2d(const ConfigNode& norm_cfg, int64_t num_features, bool over_ranks)
     : NormLayer(num_features),
       running_mean_(add_buffer("running_mean", Tensor::zeros({num_features}, DType::kF32))),
       running_var_(add_buffer("running_var", Tensor::full({num_features}, 1, DType::kF32))),
       num_batches_tracked_(add_buffer("num_batches_tracked", Tensor::zeros({}, DType::kI64))),
       eps_(norm_cfg.get("eps", 1e-5, positive())),
-      momentum_(norm_cfg.get("momentum", 0.1, between(0, 1))) {}
+      momentum_(norm_cfg.get("momentum", 0.1, between(0, 1))),
+      over_ranks_(over_ranks) {}
 
 void BatchNorm2d::init_weights(uint64_t seed) {
   NormLayer::init_weights(seed);
@@ -24,7 +26,7 @@ void BatchNorm2d::init_weights(uint64_t seed) {
 Variable BatchNorm2d::forward(const Variable& x) const {
   const ModuleScope scope(path());
   if (training() && x.numel() > 0 && !recomputing()) count_batch();
-  return batch_norm(x, *weight_, *bias_, *running_mean_, *running_var_, training(), momentum_, eps_);
+  return batch_norm(x, *weight_, *bias_, *running_mean_, *running_var_, training(), momentum_, eps_, ranks());
 }
 
 Variable BatchNorm2d::forward_relu(const Variable& x, const Variable& residual) const {
@@ -32,8 +34,10 @@ Variable BatchNorm2d::forward_relu(const Variable& x, const Variable& residual) 
   const Variable shortcut = residual.defined() ? cast(residual, x.dtype()) : residual;
   if (training() && x.numel() > 0 && !recomputing()) count_batch();
   return batch_norm_relu(x, *weight_, *bias_, *running_mean_, *running_var_, training(), momentum_, eps_,
-                         shortcut);
+                         shortcut, ranks());
 }
+
+Communicator* BatchNorm2d::ranks() const { return over_ranks_ ? &world() : nullptr; }
 
 void BatchNorm2d::count_batch() const {
   const int64_t seen = num_batches_tracked_->current().to_vector<int64_t>()[0];

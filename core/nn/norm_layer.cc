@@ -30,7 +30,7 @@ NamedNorm build_norm_layer(const ConfigNode& norm_cfg, int64_t num_features, con
     norm.layer = std::make_unique<GroupNorm>(norm_cfg, num_features);
   } else {
     norm.name = "bn" + postfix;
-    norm.layer = std::make_unique<BatchNorm2d>(norm_cfg, num_features);
+    norm.layer = std::make_unique<BatchNorm2d>(norm_cfg, num_features, type == "SyncBN");
   }
   norm.layer->set_requires_grad(norm_cfg.get("requires_grad", true));
   return norm;

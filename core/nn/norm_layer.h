@@ -31,8 +31,8 @@ struct NamedNorm {
   std::string name;  // "bn" or "gn" and the postfix, as mmcv names the member
   std::unique_ptr<NormLayer> layer;
 };
-// norm_cfg: {type: BN | SyncBN | GN, requires_grad, eps, momentum, num_groups}. SyncBN is BN as long as there
-// is one process.
+// norm_cfg: {type: BN | SyncBN | GN, requires_grad, eps, momentum, num_groups}. SyncBN is BN over the
+// batches of all ranks.
 NamedNorm build_norm_layer(const ConfigNode& norm_cfg, int64_t num_features, const std::string& postfix = "");
 
 }  // namespace osprey

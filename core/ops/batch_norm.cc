@@ -4,10 +4,13 @@
 #include "core/ops/map.h"
 #include "core/ops/norm.h"
 #include "core/ops/norm_kernel.h"
+#include "core/parallel/communicator.h"
 
 namespace osprey {
 
 DeviceKernel<void(const Tensor&, Tensor&, Tensor&)> batch_norm_stats_kernel("batch_norm statistics");
+DeviceKernel<void(const MergeStatisticsArgs&, Tensor&, Tensor&, Tensor&, Tensor&)> merge_statistics_kernel(
+    "sync_batch_norm statistics");
 DeviceKernel<void(const NormalizeArgs&, Tensor&)> normalize_kernel("batch_norm");
 DeviceKernel<void(const NormalizeGradArgs&, Tensor*, Tensor*, Tensor*)> normalize_backward_kernel(
     "batch_norm backward");
@@ -36,17 +39,38 @@ void check_inputs(const char* op, const Variable& x, const Variable& weight, con
 struct Statistics {
   Tensor mean, var;
   bool of_batch;
+  Communicator* ranks = nullptr;  // of all of them together
+  Tensor count;                   // of their rows
 };
 
-Gradients backward(const NormalizeGradArgs& args, const Shape& shape, const Tensor& grad_y, bool need_x,
+// Gradients of bias and weight through these rows; into the two rows of `sums`.
+void affine_gradients(const NormalizeGradArgs& args, Tensor sums) {
+  if (args.grad_y.empty()) return sums.fill(0);
+  Tensor of_bias = sums[0], of_weight = sums[1];
+  normalize_backward_kernel(args.grad_y.device(), args, nullptr, &of_weight, &of_bias);
+}
+
+Gradients backward(NormalizeGradArgs args, const Shape& shape, const Statistics& stats, bool need_x,
                    bool need_affine) {
+  const Tensor& grad_y = args.grad_y;
   Gradients gradients(3);
   const auto like_weight = [&] { return Tensor::zeros_like(args.weight); };
   if (need_affine) gradients[1] = like_weight(), gradients[2] = like_weight();
   if (need_x) gradients[0] = Tensor(shape, grad_y.dtype(), grad_y.device());
+  bool affine_done = false;
+  if (stats.ranks && need_x) {  // the sums are the gradients of bias and weight over all ranks
+    Tensor sums({2, args.weight.numel()}, args.weight.dtype(), grad_y.device());
+    affine_gradients(args, sums);
+    if (need_affine) gradients[1].copy_from(sums[1]), gradients[2].copy_from(sums[0]);
+    affine_done = true;
+    stats.ranks->all_reduce(sums);
+    args.sums = sums;
+    args.count = stats.count;
+  }
   if (grad_y.empty()) return gradients;
+  const bool affine = need_affine && !affine_done;
   normalize_backward_kernel(grad_y.device(), args, need_x ? &gradients[0] : nullptr,
-                            need_affine ? &gradients[1] : nullptr, need_affine ? &gradients[2] : nullptr);
+                            affine ? &gradients[1] : nullptr, affine ? &gradients[2] : nullptr);
   if (need_x) gradients[0] = gradients[0].reshape(shape);
   return gradients;
 }
@@ -71,12 +95,14 @@ Variable normalize(const char* op, const Variable& x, const Variable& weight, co
                                 need_affine || stats.of_batch ? rows : Tensor(),
                                 relu ? y : Tensor(),
                                 stats.of_batch,
-                                eps};
+                                eps,
+                                {},
+                                {}};
   Variables inputs{x, weight, bias};
   if (residual.defined()) inputs.push_back(residual);
   const bool need_residual = residual.requires_grad();
   return record(op, y.reshape(x.shape()), inputs,
-                [saved, shape = x.shape(), need_x = x.requires_grad(), need_affine, need_residual,
+                [saved, stats, shape = x.shape(), need_x = x.requires_grad(), need_affine, need_residual,
                  arity = inputs.size()](const Tensor& g) {
                   NormalizeGradArgs args = saved;
                   args.grad_y = as_rows(g);
@@ -85,7 +111,7 @@ Variable normalize(const char* op, const Variable& x, const Variable& weight, co
                     args.grad_y = map<ReluGrad>({args.y, args.grad_y});
                     args.y = Tensor();
                   }
-                  Gradients gradients = backward(args, shape, args.grad_y, need_x, need_affine);
+                  Gradients gradients = backward(args, shape, stats, need_x, need_affine);
                   if (arity == 4) gradients.push_back(args.grad_y.reshape(shape));
                   return gradients;
                 });
@@ -96,14 +122,45 @@ void stage(Buffer& buffer, const Tensor& batch, double momentum, double correcti
   buffer.staged = map<UpdateRunning>({buffer.current(), typed}, momentum, correction);
 }
 
-Statistics statistics_of(const Variable& x, Buffer& running_mean, Buffer& running_var, bool training,
-                         double momentum) {
+// Of the rows of all ranks. Each puts its own into one row of a table, and the sum of the tables holds all.
+Statistics statistics_over(Communicator& ranks, const Variable& x, Buffer& running_mean, Buffer& running_var,
+                           double momentum) {
   const DType dtype = compute_dtype(x);
+  const Device device = x.device();
+  const int64_t channels = x.dim(-1);
+  const Tensor rows = as_rows(x.value());
+  Tensor table = Tensor::zeros({ranks.size(), 2 * channels + 1}, dtype, device);
+  if (!rows.empty()) {
+    const Tensor own = table[ranks.rank()];
+    Tensor mean = own.slice(0, channels), var = own.slice(channels, 2 * channels);
+    batch_norm_stats_kernel(device, rows, mean, var);
+    Tensor count = own.slice(2 * channels, 2 * channels + 1);
+    count.fill(static_cast<double>(rows.dim(0)));
+  }
+  ranks.all_reduce(table);
+  const auto per_channel = [&] { return Tensor({channels}, dtype, device); };
+  Statistics stats{per_channel(), per_channel(), true, &ranks, Tensor({1}, dtype, device)};
+  Tensor unbiased = per_channel();
+  merge_statistics_kernel(device, {table, running_mean.current().to(dtype), running_var.current().to(dtype)},
+                          stats.mean, stats.var, unbiased, stats.count);
+  if (!recomputing()) {
+    stage(running_mean, stats.mean, momentum, 1);
+    stage(running_var, unbiased, momentum, 1);
+  }
+  return stats;
+}
+
+Statistics statistics_of(const Variable& x, Buffer& running_mean, Buffer& running_var, bool training,
+                         double momentum, Communicator* ranks) {
+  const DType dtype = compute_dtype(x);
+  if (training && ranks && ranks->size() > 1)
+    return statistics_over(*ranks, x, running_mean, running_var, momentum);
   if (!training || x.value().empty()) {
-    return {running_mean.value.to(dtype), running_var.value.to(dtype), false};
+    return {running_mean.value.to(dtype), running_var.value.to(dtype), false, nullptr, {}};
   }
   const Tensor rows = as_rows(x.value());
-  Statistics stats{Tensor({x.dim(-1)}, dtype, x.device()), Tensor({x.dim(-1)}, dtype, x.device()), true};
+  Statistics stats{
+      Tensor({x.dim(-1)}, dtype, x.device()), Tensor({x.dim(-1)}, dtype, x.device()), true, nullptr, {}};
   batch_norm_stats_kernel(x.device(), rows, stats.mean, stats.var);
   if (!recomputing()) {
     const double m = static_cast<double>(rows.dim(0));
@@ -116,17 +173,17 @@ Statistics statistics_of(const Variable& x, Buffer& running_mean, Buffer& runnin
 }  // namespace
 
 Variable batch_norm(const Variable& x, const Variable& weight, const Variable& bias, Buffer& running_mean,
-                    Buffer& running_var, bool training, double momentum, double eps) {
+                    Buffer& running_var, bool training, double momentum, double eps, Communicator* ranks) {
   check_inputs("batch_norm", x, weight, bias, {});
-  const Statistics stats = statistics_of(x, running_mean, running_var, training, momentum);
+  const Statistics stats = statistics_of(x, running_mean, running_var, training, momentum, ranks);
   return normalize("batch_norm", x, weight, bias, stats, eps, /*relu=*/false, {});
 }
 
 Variable batch_norm_relu(const Variable& x, const Variable& weight, const Variable& bias,
                          Buffer& running_mean, Buffer& running_var, bool training, double momentum,
-                         double eps, const Variable& residual) {
+                         double eps, const Variable& residual, Communicator* ranks) {
   check_inputs("batch_norm_relu", x, weight, bias, residual);
-  const Statistics stats = statistics_of(x, running_mean, running_var, training, momentum);
+  const Statistics stats = statistics_of(x, running_mean, running_var, training, momentum, ranks);
   return normalize("batch_norm_relu", x, weight, bias, stats, eps, /*relu=*/true, residual);
 }
 
@@ -136,7 +193,8 @@ Variable batch_norm_inference_relu(const Variable& x, const Variable& weight, co
   check_inputs("batch_norm_inference_relu", x, weight, bias, residual);
   const DType dtype = compute_dtype(x);
   return normalize("batch_norm_inference_relu", x, weight, bias,
-                   {running_mean.to(dtype), running_var.to(dtype), false}, eps, /*relu=*/true, residual);
+                   {running_mean.to(dtype), running_var.to(dtype), false, nullptr, {}}, eps, /*relu=*/true,
+                   residual);
 }
 
 }  // namespace osprey

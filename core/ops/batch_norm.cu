@@ -75,6 +75,15 @@ void stats_cuda(const Tensor& x, Tensor& mean, Tensor& var) {
   });
 }
 
+void merge_statistics_cuda(const MergeStatisticsArgs& args, Tensor& mean, Tensor& var, Tensor& unbiased,
+                           Tensor& count) {
+  parallel_for_cuda(mean.device(), mean.numel(),
+                    MergeStatistics<float>{args.rows.data<float>(), args.rows.dim(0), mean.numel(),
+                                           args.running_mean.data<float>(), args.running_var.data<float>(),
+                                           mean.mutable_data<float>(), var.mutable_data<float>(),
+                                           unbiased.mutable_data<float>(), count.mutable_data<float>()});
+}
+
 // weight / sqrt(var + eps), once a channel instead of once an element.
 struct ChannelScale {
   const float *weight, *var;
@@ -192,10 +201,12 @@ struct InputGradient {
   int64_t channels;
   double count;
   T* grad_x;
+  const float *sums, *rows;  // of the whole batch where x is a part of it (NormalizeGradArgs), else null
   OSPREY_HD T value(float g, const T* from, int64_t c) const {
     if (from) {
-      const float mean_g = static_cast<float>(totals[c] / count);
-      const float slope = static_cast<float>(totals[channels + c] / count) * rstd[c] * rstd[c];
+      const float mean_g = sums ? sums[c] / *rows : static_cast<float>(totals[c] / count);
+      const float slope = sums ? sums[channels + c] / *rows * rstd[c]
+                               : static_cast<float>(totals[channels + c] / count) * rstd[c] * rstd[c];
       g -= mean_g + (static_cast<float>(*from) - mean[c]) * slope;
     }
     return static_cast<T>(scale[c] * g);
@@ -231,7 +242,8 @@ void backward_as(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_wei
   const MaskedGradient<T> grad{args.grad_y.data<T>(), args.y.defined() ? args.y.data<T>() : nullptr};
   const Tensor rstd = channel_scale(Tensor(), args.var, args.eps);
   Tensor totals;
-  if (grad_weight || (grad_x && args.batch_stats)) {
+  const bool part = args.sums.defined();
+  if (grad_weight || (grad_x && args.batch_stats && !part)) {
     totals = sum_columns_cuda<2, float>(
         device, rows, channels, GradientTerms<T>{grad, args.x.data<T>(), args.mean.data<float>(), channels});
   }
@@ -248,10 +260,12 @@ void backward_as(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_wei
                                  args.mean.data<float>(),
                                  rstd.data<float>(),
                                  scale.data<float>(),
-                                 moving ? totals.data<double>() : nullptr,
+                                 moving && !part ? totals.data<double>() : nullptr,
                                  channels,
                                  static_cast<double>(rows),
-                                 grad_x->mutable_data<T>()};
+                                 grad_x->mutable_data<T>(),
+                                 part ? args.sums.data<float>() : nullptr,
+                                 part ? args.count.data<float>() : nullptr};
   const bool packs = channels % Pack<T>::kWidth == 0 && fits_packs(grad.grad_y) && fits_packs(grad.y) &&
                      fits_packs(element.x) && fits_packs(element.grad_x);
   if (packs) {
@@ -269,6 +283,7 @@ void normalize_backward_cuda(const NormalizeGradArgs& args, Tensor* grad_x, Tens
 }
 
 OSPREY_REGISTER_KERNEL(batch_norm_stats_kernel, DeviceType::kCUDA, stats_cuda);
+OSPREY_REGISTER_KERNEL(merge_statistics_kernel, DeviceType::kCUDA, merge_statistics_cuda);
 OSPREY_REGISTER_KERNEL(normalize_kernel, DeviceType::kCUDA, normalize_cuda);
 OSPREY_REGISTER_KERNEL(normalize_backward_kernel, DeviceType::kCUDA, normalize_backward_cuda);
 

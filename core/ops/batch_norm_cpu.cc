@@ -52,6 +52,30 @@ void normalize_cpu(const NormalizeArgs& args, Tensor& y) {
   });
 }
 
+// The sums of the whole batch in the form of gradient_sums().
+template <typename C>
+GradientSums sums_of_batch(const NormalizeGradArgs& args, const std::vector<double>& rstd) {
+  const std::vector<C> given = values_of<C>(args.sums);
+  GradientSums sums;
+  for (size_t c = 0; c < rstd.size(); ++c) {
+    sums.g.push_back(given[c]);
+    sums.gx.push_back(given[rstd.size() + c] / rstd[c]);
+  }
+  return sums;
+}
+
+void merge_statistics_cpu(const MergeStatisticsArgs& args, Tensor& mean, Tensor& var, Tensor& unbiased,
+                          Tensor& count) {
+  dispatch_floating(mean.dtype(), "sync_batch_norm", [&](auto tag) {
+    using C = ComputeType<typename decltype(tag)::type>;
+    const MergeStatistics<C> merge{
+        args.rows.data<C>(),         args.rows.dim(0),           mean.numel(),
+        args.running_mean.data<C>(), args.running_var.data<C>(), mean.mutable_data<C>(),
+        var.mutable_data<C>(),       unbiased.mutable_data<C>(), count.mutable_data<C>()};
+    for (int64_t c = 0; c < mean.numel(); ++c) merge(c);
+  });
+}
+
 // For y = w (x - mean) r + b with r = 1 / sqrt(var + eps), and sums over the m rows (Ioffe & Szegedy 2015,
 // section 3): dL/dw = r sum g (x - mean), dL/db = sum g, and
 // dL/dx = w r g - w r^3 (x - mean) sum g (x - mean) / m - w r sum g / m, the last two through the statistics.
@@ -65,7 +89,8 @@ void normalize_backward(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* g
   const T* g = args.grad_y.data<T>();
   const T* y = data_or_null<T>(args.y);
   GradientSums sums;
-  if (grad_weight || args.batch_stats) sums = gradient_sums(rows, mean, g, args.x.data<T>(), y);
+  const bool part = args.sums.defined();
+  if (grad_weight || (args.batch_stats && !part)) sums = gradient_sums(rows, mean, g, args.x.data<T>(), y);
   for (size_t c = 0; grad_weight && c < rstd.size(); ++c) {
     grad_weight->mutable_data<C>()[c] = static_cast<C>(rstd[c] * sums.gx[c]);
     grad_bias->mutable_data<C>()[c] = static_cast<C>(sums.g[c]);
@@ -75,7 +100,8 @@ void normalize_backward(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* g
   for (size_t c = 0; c < rstd.size(); ++c) scale[c] = static_cast<C>(scale[c] * rstd[c]);
   if (!args.batch_stats) return scale_rows(rows, scale, g, y, grad_x->mutable_data<T>());
   GradientAffine<C> affine{mean, scale, scale, scale};
-  const double m = static_cast<double>(rows.rows());
+  if (part) sums = sums_of_batch<C>(args, rstd);
+  const double m = part ? args.count.item() : static_cast<double>(rows.rows());
   for (size_t c = 0; c < rstd.size(); ++c) {
     affine.slope[c] = static_cast<C>(-scale[c] * rstd[c] * rstd[c] * sums.gx[c] / m);
     affine.shift[c] = static_cast<C>(-scale[c] * sums.g[c] / m);
@@ -91,6 +117,7 @@ void normalize_backward_cpu(const NormalizeGradArgs& args, Tensor* grad_x, Tenso
 }
 
 OSPREY_REGISTER_KERNEL(batch_norm_stats_kernel, DeviceType::kCPU, batch_norm_stats_cpu);
+OSPREY_REGISTER_KERNEL(merge_statistics_kernel, DeviceType::kCPU, merge_statistics_cpu);
 OSPREY_REGISTER_KERNEL(normalize_kernel, DeviceType::kCPU, normalize_cpu);
 OSPREY_REGISTER_KERNEL(normalize_backward_kernel, DeviceType::kCPU, normalize_backward_cpu);
 

@@ -10,6 +10,16 @@ namespace osprey {
 // Mean and biased variance of each channel.
 extern DeviceKernel<void(const Tensor& x, Tensor& mean, Tensor& var)> batch_norm_stats_kernel;
 
+// Statistics of several batches together: rows (ranks, 2 c + 1) hold mean, biased variance and number of rows
+// of each. Writes mean, biased and unbiased variance (c) and the number of all rows (1); without any row
+// mean and variances are those of `running`.
+struct MergeStatisticsArgs {
+  Tensor rows, running_mean, running_var;
+};
+extern DeviceKernel<void(const MergeStatisticsArgs& args, Tensor& mean, Tensor& var, Tensor& unbiased,
+                         Tensor& count)>
+    merge_statistics_kernel;
+
 // y = (x - mean) / sqrt(var + eps) * weight + bias [+ residual] [, relu].
 struct NormalizeArgs {
   Tensor x, mean, var, weight, bias;
@@ -26,6 +36,9 @@ struct NormalizeGradArgs {
   Tensor y;  // the result when a relu made it, else undefined
   bool batch_stats = false;
   double eps = 0;
+  // Where x is a part of the batch: sums over all of it, (2, c), of grad_y and of grad_y (x - mean) rstd, and
+  // its rows (1). Undefined: x is the batch.
+  Tensor sums, count;
 };
 // A null output is not wanted; the weight's and the bias's come together.
 extern DeviceKernel<void(const NormalizeGradArgs& args, Tensor* grad_x, Tensor* grad_weight,

@@ -75,6 +75,7 @@ std::string meta_text(const CheckpointMeta& meta, const std::vector<ParamGroupRe
                    {"device", meta.device},
                    {"hooks", Json::parse(hook_states)},
                    {"config", meta.config}});
+  if (meta.world_size > 0) json["world_size"] = meta.world_size;
   if (!groups.empty()) json["param_groups"] = groups_json(groups);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -95,6 +96,7 @@ CheckpointMeta parse_meta(const std::string& path, const std::string& text,
     meta.time = json.value("time", "");
     meta.num_threads = json.value("num_threads", 0);
     meta.device = json.value("device", "cpu");
+    meta.world_size = json.value("world_size", 0);
     meta.config = json.value("config", "");
     if (groups && json.contains("param_groups")) *groups = parse_groups(json["param_groups"]);
   } catch (const Json::exception& error) {

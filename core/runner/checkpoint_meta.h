@@ -21,6 +21,7 @@ struct CheckpointMeta {
   int num_threads = 0;  // sums on the CPU depend on it: a bitwise resume needs the same
   std::string device = "cpu";
   bool recorded = false;  // the file told epoch and iter; else it holds weights alone
+  int world_size = 0;     // ranks that trained together, each with a batch of its own; 0: not told
 };
 
 // A parameter group of the optimizer as it was: its hyper-parameters, and its parameters by name, frozen ones

@@ -56,10 +56,10 @@ void IterationKeeper::keep(Runner& runner, const NonFiniteEvent& event, const Di
     if (bytes > most_bytes_)
       throw UserError(str_cat("it has ", bytes >> 20, " MB, debug.max_dump_mb allows ", most_bytes_ >> 20));
     const std::string folder = write_iteration_dump(runner.work_dir(), dump);
-    log_info(
-        str_cat("iteration ", iteration, " is kept in ", folder, "; `tools/replay ", folder, "` repeats it"));
+    log_of_rank(LogLevel::kInfo, str_cat("iteration ", iteration, " is kept in ", folder, "; `tools/replay ",
+                                         folder, "` repeats it"));
   } catch (const std::exception& error) {
-    log_warning(str_cat("iteration ", iteration, " is not kept: ", error.what()));
+    log_of_rank(LogLevel::kWarning, str_cat("iteration ", iteration, " is not kept: ", error.what()));
   }
 }
 

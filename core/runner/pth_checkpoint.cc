@@ -54,6 +54,7 @@ CheckpointMeta read_meta(const PickleDict& dict, const std::string& path) {
   meta.version = dict.text("osprey_version");
   meta.time = dict.text("time");
   meta.num_threads = static_cast<int>(dict.integer("num_threads"));
+  meta.world_size = static_cast<int>(dict.integer("world_size"));
   meta.device = dict.find("device") ? dict.text("device") : meta.device;
   if (const PickleObject* classes = dict.find("CLASSES")) {
     for (const PickleObject* name : classes->items) {
@@ -65,9 +66,9 @@ CheckpointMeta read_meta(const PickleDict& dict, const std::string& path) {
 
 void note_what_is_left(const PickleDict& root, const PickleDict& meta, Notes& notes) {
   static const std::set<std::string> kRoot = {"meta", "state_dict", "optimizer", "osprey"};
-  static const std::set<std::string> kMeta = {"epoch", "iter",     "seed",           "config",
-                                              "time",  "exp_name", "osprey_version", "num_threads",
-                                              "fp16",  "device",   "hook_msgs",      "CLASSES"};
+  static const std::set<std::string> kMeta = {
+      "epoch",       "iter", "seed",   "config",    "time",    "exp_name",  "osprey_version",
+      "num_threads", "fp16", "device", "hook_msgs", "CLASSES", "world_size"};
   std::vector<std::string> left;
   for (const std::string& key : root.keys()) {
     if (root.find("state_dict") && !kRoot.count(key)) left.push_back(key);

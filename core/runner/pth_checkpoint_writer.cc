@@ -101,6 +101,7 @@ PickleObject* meta_dict(Builder& py, const Checkpoint& checkpoint) {
     if (!text.empty()) py.put(dict, key, a.text(text));
   }
   if (meta.num_threads > 0) py.put(dict, "num_threads", a.integer(meta.num_threads));
+  if (meta.world_size > 0) py.put(dict, "world_size", a.integer(meta.world_size));
   py.put(dict, "hook_msgs", hook_messages(py, checkpoint));
   if (PickleObject* fp16 = loss_scaler(py, checkpoint)) py.put(dict, "fp16", fp16);
   return dict;

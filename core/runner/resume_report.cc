@@ -5,6 +5,7 @@
 
 #include "core/base/logging.h"
 #include "core/base/parallel.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/runner.h"
 
 namespace osprey {
@@ -79,6 +80,12 @@ void report_resume(Runner& runner, const CheckpointMeta& meta, const std::string
   if (meta.num_threads != 0 && meta.num_threads != num_threads()) {
     log_warning(str_cat(path, " was trained with ", meta.num_threads, " threads, this run has ",
                         num_threads(), ": results agree to rounding, not bitwise"));
+  }
+  if (meta.world_size != 0 && meta.world_size != world().size()) {
+    log_warning(str_cat(path, ": trained in ", meta.world_size, " processes, this run has ", world().size(),
+                        ": the images of an iteration, and so the results, are others; the iteration number "
+                        "is changed from ",
+                        meta.iter, " to ", runner.iter()));
   }
   if (meta.seed != runner.seed())
     log_warning(str_cat("seed: config ", runner.seed(), ", checkpoint ", meta.seed, ": using config"));

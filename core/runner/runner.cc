@@ -11,9 +11,11 @@
 #include "core/base/parallel.h"
 #include "core/ops/fetch.h"
 #include "core/optim/param_groups.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/bad_input.h"
 #include "core/runner/forensics.h"
 #include "core/runner/load_weights.h"
+#include "core/runner/over_ranks.h"
 #include "core/runner/resume_report.h"
 #include "core/runner/version.h"
 
@@ -138,6 +140,7 @@ void Runner::run(const std::vector<WorkflowStep>& workflow) {
   log_info(str_cat("Start running, host: ", host_info(), ", work_dir: ", work_dir()));
   log_info("Hooks will be executed in the following order:\n" + hook_order());
   log_info(str_cat("workflow: ", describe_workflow(workflow), ", ", extent()));
+  broadcast_model(model());
   call_hooks([&](Hook& hook) { hook.before_run(*this); });
   load_hook_states();
   open_black_box();
@@ -147,7 +150,14 @@ void Runner::run(const std::vector<WorkflowStep>& workflow) {
 }
 
 void Runner::throw_if_stopped() const {
-  if (!stop_requested_) return;
+  if (world().any(stop_requested_)) throw_interrupted();
+}
+
+void Runner::throw_if_stopped_here() const {
+  if (stop_requested_) throw_interrupted();
+}
+
+void Runner::throw_interrupted() const {
   const int64_t done = iter_ + (inside_iteration_ ? 1 : 0);
   throw Interrupted(str_cat("interrupted after iteration ", done, ": ",
                             since_checkpoint(last_checkpoint_, done - saved_iter_)));
@@ -206,7 +216,9 @@ Runner::Look Runner::look(const LossDict& losses, const Tensors& also) {
   Look seen;
   seen.also.assign(fetched.begin(), first_loss);
   for (auto it = first_loss; it != fetched.end(); ++it) seen.losses.push_back(it->item());
+  for (const double loss : seen.losses) seen.own_finite = seen.own_finite && std::isfinite(loss);
   if (!looked_) {
+    average_losses(losses, seen.losses);
     stage_losses(losses, seen.losses);
     if (training_ && loss_watch_.explodes(seen.losses.back())) report_explosion();
   }
@@ -227,13 +239,14 @@ void Runner::report_explosion() {
   constexpr int64_t kReported = 5;
   if (fire_drill_.armed() || !fire_drill_.fired().empty() || ++explosions_ > kReported) return;
   headroom_->end(*this, /*committed=*/false);
+  const OnOwn on_own;  // all ranks see the same losses; each replays its own batch, rank 0 tells
   const Diagnosis diagnosis = diagnose_explosion(scene(), losses_.back().second, loss_watch_.median());
   log_warning(str_cat("iteration ", iter_ + 1, ": ", diagnosis.text(),
                       explosions_ == kReported ? " (later explosions are not reported)" : ""));
 }
 
 void Runner::open_black_box() {
-  if (!wants_black_box_) return;
+  if (!wants_black_box_ || !world().is_main()) return;
   try {
     black_box_ = std::make_unique<BlackBox>(work_dir() + "/blackbox.bin");
   } catch (const UserError& error) {
@@ -352,7 +365,8 @@ Checkpoint Runner::checkpoint() {
                      local_time(),
                      num_threads(),
                      str_cat(model_device()),
-                     /*recorded=*/true};
+                     /*recorded=*/true,
+                     world().size()};
   checkpoint.weights = weights_->state_dict();
   checkpoint.optimizer = optimizer_->state_dict();
   for (const ParamGroup& group : optimizer_->groups()) {
@@ -391,6 +405,8 @@ void Runner::resume(const Checkpoint& checkpoint, const std::string& path) {
     log_warning(path + ": optimizer state '" + name + "' belongs to no trainable parameter; ignored");
   epoch_ = checkpoint.meta.epoch;
   iter_ = checkpoint.meta.iter;
+  const int64_t then = checkpoint.meta.world_size;  // as mmcv: so many images were seen
+  if (then > 0) iter_ = iter_ * then / world().size();
   note_checkpoint(path);
   resumed_hooks_ = checkpoint.hooks;
   report_resume(*this, checkpoint.meta, path);

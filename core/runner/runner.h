@@ -78,7 +78,9 @@ class Runner {
   void run(const std::vector<WorkflowStep>& workflow);
   // Safe from a signal handler: the run ends after the current iteration.
   void request_stop() { stop_requested_ = true; }
-  void throw_if_stopped() const;  // Interrupted
+  void throw_if_stopped() const;  // Interrupted, on all ranks or none: collective
+  // The same for this rank alone, inside work whose ranks do not keep step.
+  void throw_if_stopped_here() const;
 
   // --- For hooks.
   Detector& model() { return *context_.model; }
@@ -126,7 +128,7 @@ class Runner {
   const std::vector<std::pair<std::string, double>>& losses() const { return losses_; }
 
   // Everything a resumed run needs. Inside an iteration it counts as finished, inside after_train_epoch the
-  // epoch does.
+  // epoch does. Collective; what rank 0 gets is to be written.
   Checkpoint checkpoint();
 
   // What one look at the device tells of an iteration. The host waits once for all of it: a step hook that
@@ -134,8 +136,10 @@ class Runner {
   struct Look {
     std::vector<double> losses;  // each entry of the losses, then their total
     Tensors also;                // the other tensors, on the CPU
+    bool own_finite = true;      // this rank's losses
   };
-  // The first look of an iteration stages the losses for the log.
+  // The first look of an iteration is collective: it averages the losses over the ranks, so that all see one
+  // that is not finite, and stages them for the log.
   Look look(const LossDict& losses, const Tensors& also = {});
 
   // Runs the tape; faults of a fire drill are put in here, too.
@@ -169,6 +173,7 @@ class Runner {
  private:
   Verdict attempt();
   void stage_losses(const LossDict& losses, const std::vector<double>& numbers);
+  [[noreturn]] void throw_interrupted() const;
   void report_explosion();
   void open_black_box();
   BlackBoxEntry black_box_entry() const;

@@ -1,7 +1,10 @@
 #include "core/runner/skip_monitor.h"
 
+#include <algorithm>
+
 #include "core/amp/loss_scaler.h"
 #include "core/base/logging.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/forensics.h"
 #include "core/runner/runner.h"
 
@@ -32,6 +35,24 @@ bool SkipMonitor::worth_a_diagnosis(const NonFiniteEvent& event, bool last) cons
   return !event.absorbed && (unabsorbed_ <= kDiagnosedSkips || unabsorbed_ % 100 == 0);
 }
 
+// Of several ranks the first whose own losses or gradients are to blame looks into it, for all. Replays are
+// its own affair: the others, whose iteration was finite, wait.
+Diagnosis SkipMonitor::diagnose_and_keep(Runner& runner, const NonFiniteEvent& event, bool last) {
+  Communicator& ranks = world();
+  const int own = event.on_this_rank ? ranks.rank() : ranks.size();
+  const int first = std::min(static_cast<int>(ranks.min(own)), ranks.size() - 1);
+  Diagnosis diagnosis;
+  if (ranks.rank() == first) {
+    const OnOwn on_own;
+    diagnosis = diagnose(runner.scene(), event);
+    keeper_.keep(runner, event, diagnosis, last);
+    if (ranks.size() > 1) diagnosis.finding += str_cat(" (on rank ", first, ")");
+  }
+  ranks.broadcast(diagnosis.finding, first);
+  ranks.broadcast(diagnosis.cure, first);
+  return diagnosis;
+}
+
 std::string SkipMonitor::skipped(Runner& runner, const NonFiniteEvent& event) {
   ++total_;
   if (event.window_lost) return "an earlier iteration of the accumulation window was skipped";
@@ -47,10 +68,7 @@ std::string SkipMonitor::skipped(Runner& runner, const NonFiniteEvent& event) {
   const bool last = (stop_at_once_ && !event.absorbed) || consecutive_ >= step.max_absorbed_skips() ||
                     consecutive_unabsorbed_ >= step.max_consecutive_skips();
   Diagnosis diagnosis{summary(event), ""};
-  if (worth_a_diagnosis(event, last)) {
-    diagnosis = diagnose(runner.scene(), event);
-    keeper_.keep(runner, event, diagnosis, last);
-  }
+  if (worth_a_diagnosis(event, last)) diagnosis = diagnose_and_keep(runner, event, last);
   const std::string cure = diagnosis.cure.empty() ? "" : ". Cure: " + diagnosis.cure;
   last_reason_ = diagnosis.finding;
   if (last) {

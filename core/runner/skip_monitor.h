@@ -33,6 +33,7 @@ class SkipMonitor {
   void set_total(int64_t total) { total_ = total; }  // of a resumed run
 
  private:
+  Diagnosis diagnose_and_keep(Runner& runner, const NonFiniteEvent& event, bool last);
   bool worth_a_diagnosis(const NonFiniteEvent& event, bool last) const;
 
   bool stop_at_once_;

@@ -15,6 +15,7 @@ struct NonFiniteEvent {
   double loss_scale = 1;
   bool absorbed = false;     // a dynamic scale has given way; nobody needs to act
   bool window_lost = false;  // nothing wrong here: an earlier iteration of the accumulation window was bad
+  bool on_this_rank = true;  // of several, whose own losses or gradients are to blame
 };
 
 struct Verdict {

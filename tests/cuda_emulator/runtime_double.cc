@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "core/base/strings.h"
@@ -90,6 +91,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->major = machine().capability_major;
   properties->minor = machine().capability_minor;
   properties->multiProcessorCount = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
+  if (!valid_device(device)) return report(cudaErrorInvalidDevice);
+  if (bus_id == nullptr || length < 13) return report(cudaErrorInvalidValue);
+  std::snprintf(bus_id, static_cast<size_t>(length), "0000:%02x:00.0", static_cast<unsigned>(device) & 0xFF);
   return cudaSuccess;
 }
 
