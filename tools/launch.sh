@@ -55,8 +55,12 @@ osprey_launch() {
     if [ "$arg" = --no-build ]; then build=0; else args+=("$arg"); fi
   done
   if [ $build -eq 1 ]; then
+    # Of several processes that mpirun or srun starts here one builds, the others find it done.
+    exec 9<"$osprey_root"
+    flock 9
     "$osprey_root/tools/setup" || exit $?
-    osprey_build "//tools:${name}_main" || exit $?
+    osprey_build "//tools:${name}_main" 9<&- || exit $?
+    exec 9<&-
   fi
   export OSPREY_ROOT=$osprey_root
   exec "$osprey_root/bazel-bin/tools/${name}_main" "${args[@]}"
