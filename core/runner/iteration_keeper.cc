@@ -3,6 +3,7 @@
 #include "core/backend/dense_math.h"
 #include "core/base/logging.h"
 #include "core/base/parallel.h"
+#include "core/parallel/communicator.h"
 #include "core/runner/iteration_dump.h"
 #include "core/runner/runner.h"
 
@@ -28,6 +29,7 @@ IterationDump dump_of(Runner& runner, const NonFiniteEvent& event, const Diagnos
   record.diagnosis = diagnosis;
   record.device = str_cat(runner.model_device());
   record.num_threads = num_threads();
+  record.num_ranks = world().size();
   record.deterministic = dense_math_policy().deterministic;
   record.env_info = runner.env_info();
   dump.config = runner.config();

@@ -43,8 +43,10 @@ Diagnosis SkipMonitor::diagnose_and_keep(Runner& runner, const NonFiniteEvent& e
   const int first = std::min(static_cast<int>(ranks.min(own)), ranks.size() - 1);
   Diagnosis diagnosis;
   if (ranks.rank() == first) {
-    const OnOwn on_own;
-    diagnosis = diagnose(runner.scene(), event);
+    {
+      const OnOwn on_own;
+      diagnosis = diagnose(runner.scene(), event);
+    }
     keeper_.keep(runner, event, diagnosis, last);
     if (ranks.size() > 1) diagnosis.finding += str_cat(" (on rank ", first, ")");
   }

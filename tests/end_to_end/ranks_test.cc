@@ -107,6 +107,19 @@ TEST_F(RanksOfTools, TellUserErrorsOnce) {
   EXPECT_FALSE(fs::exists(dir_ + "/wrong"));
 }
 
+// All ranks skip together; one of them keeps its share of the iteration, which tools/replay can repeat but
+// for what the others added.
+TEST_F(RanksOfTools, KeepOneShareOfAnIterationThatFailed) {
+  const Outcome overflow =
+      train(2, arguments("overflow",
+                         "--no-validate --cfg-options fp16.loss_scale=16777216. runner.max_epochs=1"
+                         " debug.max_dumps=1"));
+  EXPECT_EQ(count(overflow.output, " is kept in "), 1u) << overflow.output;
+  const Outcome repeated = run_tool("replay", dir_ + "/overflow/numerics/iter_1 --device cpu");
+  EXPECT_EQ(repeated.exit_code, 0) << repeated.output;
+  EXPECT_NE(repeated.output.find("logged over 2 processes"), std::string::npos) << repeated.output;
+}
+
 TEST_F(RanksOfTools, SayHowTheyAreStarted) {
   for (const std::string launcher : {"mpi", "slurm"}) {
     const Outcome alone = run_tool("train", str_cat("--config ", kConfig, " --launcher ", launcher));
