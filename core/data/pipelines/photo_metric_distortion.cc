@@ -60,10 +60,10 @@ class PhotoMetricDistortion final : public Transform {
 
  private:
   static void permute(cv::Mat& img, const std::vector<int64_t>& order) {
-    img.forEach<cv::Vec3f>([&](cv::Vec3f& pixel, const int*) {
-      pixel = {pixel[static_cast<int>(order[0])], pixel[static_cast<int>(order[1])],
-               pixel[static_cast<int>(order[2])]};
-    });
+    const auto from = [&](int channel) { return static_cast<int>(order[static_cast<size_t>(channel)]); };
+    cv::Mat permuted(img.size(), img.type());
+    cv::mixChannels({img}, {permuted}, {from(0), 0, from(1), 1, from(2), 2});
+    img = permuted;
   }
 
   double brightness_delta_;
