@@ -89,18 +89,18 @@ class CheckpointHook final : public Hook {
     last_ckpt_ = fs::path(out_dir_) / name;
     if (sync_buffer_) average_buffers(runner.model());
     Checkpoint checkpoint = runner.checkpoint();
-    if (!world().is_main()) return;
     if (!save_optimizer_) {
       checkpoint.optimizer = StateDict();
       checkpoint.param_groups.clear();
     }
-    write_checkpoint(last_ckpt_, checkpoint);
     const std::string bad = first_nonfinite(checkpoint);
+    if (world().is_main()) write_checkpoint(last_ckpt_, checkpoint);
+    if (bad.empty()) runner.note_checkpoint(last_ckpt_);  // every rank can tell what an interruption loses
+    if (!world().is_main()) return;
     if (!bad.empty()) {
       log_error(str_cat(last_ckpt_, " holds a non-finite tensor (", bad, "); it does not become ", latest_));
-    } else {
-      runner.note_checkpoint(last_ckpt_);
-      if (create_symlink_) point_link(out_dir_, latest_, name);
+    } else if (create_symlink_) {
+      point_link(out_dir_, latest_, name);
     }
     remove_old(number);
   }

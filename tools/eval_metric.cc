@@ -26,6 +26,7 @@ void run(const Arguments& args) {
   const EvalOptions options = read_eval_options(root.find("evaluation"));
   const std::unique_ptr<Dataset> dataset = build_test_dataset(root["data"]["test"]);
   if (!args.format_only) dataset->check_options(options);
+  require_all_read(root["data"]["test"]);
   const std::vector<DetectionResult> results = read_results(args.results);
   if (static_cast<int64_t>(results.size()) != dataset->size())
     throw UserError(str_cat(args.results, ": holds the results of ", results.size(),

@@ -39,6 +39,7 @@ void run(const std::string& config, const std::vector<std::string>& overrides, s
   const ConfigNode root = load_plugins(load_config(config, overrides));
   set_log_level("WARNING");
   const std::unique_ptr<Detector> model = build<Detector>(without_pretrained(detector_config(root)));
+  require_all_read(root["model"]);
   model->assign_paths();
   model->init_weights(/*seed=*/0);
   model->train(false);

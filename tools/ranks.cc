@@ -27,6 +27,13 @@ void require_mpirun(const std::string& command) {
                   command + " --config CONFIG --launcher mpi");
 }
 
+// Several processes that do not know of each other would write into one work dir.
+void require_no_mpirun() {
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (size != nullptr && std::atoi(size) > 1)
+    throw UserError(str_cat("mpirun started ", size, " processes: add --launcher mpi"));
+}
+
 void require_srun(const std::string& command) {
   if (std::getenv("SLURM_PROCID") && std::getenv("SLURM_NTASKS") && std::getenv("SLURM_LOCALID")) return;
   throw UserError("--launcher slurm: srun has not started this process (SLURM_PROCID, SLURM_NTASKS and " +
@@ -91,7 +98,10 @@ void add_rank_flags(CLI::App& app, RankFlags& flags) {
 }
 
 void join_ranks(const RankFlags& flags, const std::string& command) {
-  if (flags.launcher == "none") return;
+  if (flags.launcher == "none") {
+    require_no_mpirun();
+    return;
+  }
   if (flags.launcher == "pytorch") {
     throw UserError(
         "--launcher pytorch: there is no PyTorch here; several processes are started by mpirun "

@@ -2,6 +2,7 @@
 
 #include <expat.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 
@@ -12,6 +13,7 @@ namespace osprey {
 namespace {
 
 const std::string kObject = "/annotation/object";
+constexpr double kLargest = 1e9;
 constexpr std::array<const char*, 4> kCorners = {"xmin", "ymin", "xmax", "ymax"};
 
 // Follows the elements and keeps the text of those that count.
@@ -48,11 +50,12 @@ class Reader {
     for (size_t i = 0; i < kCorners.size(); ++i) {
       if (part != str_cat("/bndbox/", kCorners[i])) continue;
       object.bbox[i] = number();
-      ++corners_;
+      corners_ |= 1u << i;
     }
     if (!part.empty()) return;
     if (object.name.empty()) fail("an <object> has no <name>");
-    if (corners_ != 4) fail("the <object> '" + object.name + "' has no <bndbox> with xmin, ymin, xmax, ymax");
+    if (corners_ != 15)
+      fail("the <object> '" + object.name + "' has no <bndbox> with xmin, ymin, xmax, ymax");
   }
 
   std::string trimmed() const {
@@ -64,8 +67,9 @@ class Reader {
     const std::string digits = trimmed();
     char* end = nullptr;
     const double value = std::strtod(digits.c_str(), &end);
-    if (digits.empty() || *end != '\0') fail("'" + digits + "' is no number");
-    return value;
+    const bool fits = std::abs(value) <= kLargest;  // no NaN does
+    if (digits.empty() || *end != '\0' || !fits) fail("'" + digits + "' is no number");
+    return fits ? value : 0;
   }
   // An exception must not cross the parser, which is C: the first problem stops it.
   void fail(const std::string& problem) {
@@ -77,7 +81,7 @@ class Reader {
   XML_Parser parser_;
   std::string problem_;
   std::string path_, text_;
-  int corners_ = 0;  // of the current object
+  unsigned corners_ = 0;  // bits of kCorners that the current object has
   VocAnnotation annotation_;
 };
 

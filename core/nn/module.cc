@@ -1,5 +1,7 @@
 #include "core/nn/module.h"
 
+#include <set>
+
 #include "core/base/strings.h"
 #include "core/nn/derived_state.h"
 
@@ -121,17 +123,22 @@ LoadReport Module::load_state_dict(const StateDict& given) {
 }
 
 void Module::convert_precision(DType dtype, const std::vector<std::string>& keep_fp32) {
+  std::set<std::string> unmatched(keep_fp32.begin(), keep_fp32.end());
   visit("", [&](const std::string& path, Module& module) {
     bool keep = module.keeps_fp32();
     // "teacher" keeps everything below teacher too.
-    for (const std::string& glob : keep_fp32)
-      keep = keep || glob_match(glob, path) || glob_match(glob + ".*", path);
+    for (const std::string& glob : keep_fp32) {
+      if (!glob_match(glob, path) && !glob_match(glob + ".*", path)) continue;
+      keep = true;
+      unmatched.erase(glob);
+    }
     for (const auto& [name, parameter] : module.parameters_) {
       const DType target = keep ? DType::kF32 : dtype;
       if (parameter->variable.dtype() == target) continue;
       parameter->variable = Variable(parameter->variable.value().to(target), parameter->requires_grad());
     }
   });
+  if (!unmatched.empty()) throw UserError("keep_fp32: no part of the model is called " + join(unmatched));
 }
 
 void Module::commit_buffers() {

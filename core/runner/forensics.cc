@@ -68,14 +68,16 @@ bool inputs_finite(const BadOp& bad) {
 }
 
 // Whether the op made a bad number of good ones as log and division by zero do. Sums of products of numbers
-// below 1e10 stay far inside f32, so that what overflows there is another kind of function; and exp, which
-// overflows at 89, is told by the element that it was given.
+// below 1e10 stay far inside f32, so that what overflows there is another kind of function, and of larger
+// ones any op may overflow, whatever zeros are among them; exp, which overflows at 89, is told by the element
+// that it was given.
 bool singular(const BadOp& bad) {
   if (bad.record.backward || is_half(bad.record.dtype) || !inputs_finite(bad) || bad.inputs.empty())
     return false;
-  if (bad.blamed_input) return *bad.blamed_input <= 0;
-  return std::all_of(bad.inputs.begin(), bad.inputs.end(),
-                     [](const Magnitudes& input) { return input.largest < 1e10; });
+  if (!std::all_of(bad.inputs.begin(), bad.inputs.end(),
+                   [](const Magnitudes& input) { return input.largest < 1e10; }))
+    return false;
+  return !bad.blamed_input || *bad.blamed_input <= 0;
 }
 
 double base_lr(const Scene& scene) {

@@ -44,7 +44,7 @@ IterationKeeper::IterationKeeper(const ConfigNode& root) {
   const ConfigNode debug = or_empty(root.find("debug"));
   left_ = debug.get("max_dumps", int64_t{3}, non_negative());
   off_ = left_ == 0;
-  most_bytes_ = debug.get("max_dump_mb", int64_t{4096}, positive()) << 20;
+  most_bytes_ = debug.get("max_dump_mb", int64_t{4096}, between(1, 1e9)) << 20;
 }
 
 void IterationKeeper::keep(Runner& runner, const NonFiniteEvent& event, const Diagnosis& diagnosis,

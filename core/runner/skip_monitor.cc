@@ -45,7 +45,13 @@ Diagnosis SkipMonitor::diagnose_and_keep(Runner& runner, const NonFiniteEvent& e
   if (ranks.rank() == first) {
     {
       const OnOwn on_own;
-      diagnosis = diagnose(runner.scene(), event);
+      try {
+        diagnosis = diagnose(runner.scene(), event);
+      } catch (const OutOfMemory&) {
+        throw;
+      } catch (const Error& error) {  // a replay may meet what training never does, e.g. other dtypes
+        diagnosis = {str_cat(summary(event), " (a replay failed: ", error.what(), ")"), ""};
+      }
     }
     keeper_.keep(runner, event, diagnosis, last);
     if (ranks.size() > 1) diagnosis.finding += str_cat(" (on rank ", first, ")");

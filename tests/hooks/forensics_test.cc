@@ -338,6 +338,21 @@ TEST(Singularity, IsToldFromDivergence) {
   EXPECT_TRUE(contains(log, "in fp32 too; loss terms: loss_cls, loss_bbox; images: first.jpg")) << log;
 }
 
+// A sum of products that overflows while an input, by chance of the result's size, has a zero.
+TEST(Divergence, AmongZerosIsNoDivisionByZero) {
+  FakeTraining training(config("on_nonfinite: stop"));
+  training.model().tail = [](const Variable& x) {
+    const Variable zero(Tensor::full({}, 0, DType::kF32), false),
+        huge(Tensor::full({2}, 1e30, DType::kF32), false);
+    return record("conv2d", Tensor::full({}, std::numeric_limits<double>::infinity(), DType::kF32),
+                  {x, zero, huge}, [](const Tensor& g) {
+                    return Gradients{g, Tensor(), Tensor()};
+                  });
+  };
+  const std::string log = log_of(training);
+  EXPECT_TRUE(contains(log, "divergence: non-finite in fp32 too, at the model (op conv2d, ")) << log;
+}
+
 TEST(Divergence, IsCuredByTheRateThatTheLogNames) {
   const auto yaml = [](const std::string& more) {
     return "runner: {type: EpochBasedRunner, max_epochs: 30}\noptimizer: {type: SGD, lr: 8}\n" + more;

@@ -1,8 +1,10 @@
 #include "models/roi_heads/roi_extractors/single_roi_extractor.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/bbox/transforms.h"
+#include "core/ops/elementwise.h"
 
 namespace osprey {
 namespace {
@@ -30,6 +32,15 @@ RoIAlignParams read_roi_layer(const ConfigNode& cfg) {
   return params;
 }
 
+// fp16.keep_fp32 may name the layer of one level alone: then all are pooled in f32.
+Variables in_one_dtype(Variables feats) {
+  const DType first = feats.front().dtype();
+  if (std::all_of(feats.begin(), feats.end(), [&](const Variable& f) { return f.dtype() == first; }))
+    return feats;
+  for (Variable& feat : feats) feat = cast(feat, DType::kF32);
+  return feats;
+}
+
 }  // namespace
 
 SingleRoIExtractor::SingleRoIExtractor(const ConfigNode& cfg)
@@ -49,7 +60,7 @@ Variable SingleRoIExtractor::forward(const Variables& feats, const Tensor& rois)
   OSPREY_REQUIRE(feats[0].dim(3) == out_channels_, path(), ": out_channels is ", out_channels_,
                  ", the maps have ", feats[0].dim(3));
   const ModuleScope scope(path());
-  const Variables used(feats.begin(), feats.begin() + static_cast<int64_t>(num_inputs()));
+  const Variables used = in_one_dtype({feats.begin(), feats.begin() + static_cast<int64_t>(num_inputs())});
   const Tensor there = rois.to(feats[0].device());
   return roi_align_levels(used, there, map_roi_levels(there), roi_layers_);
 }
